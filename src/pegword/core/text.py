@@ -3,8 +3,9 @@
 Any string is a legal text and a legal query. What becomes of it:
 
 - NFKC, invisible characters dropped; case folded (`ß` is `ss`).
-- Words are stemmed (Snowball) after a table of irregular forms, and some 75 stop words are left out. A word with accents
-  is also kept in a second form without them.
+- Words are stemmed (Snowball) after a table of irregular forms, British spelling read as American, and stop words are
+  left out, unless written in capitals: `US` is no `us`. A word with accents or vowel points is also kept in a second
+  form without them.
 - Identifiers (``snake_case``, ``camelCase``, ``v1.2``, ``a/path.py``, ``C++``) are kept whole and split. Letters leave digits
   only in parts of three letters and more, never in runs that look like hex digits, or hashes would match each other.
 - Chinese, Japanese, Korean and the scripts of South-East Asia that write no blanks become single characters and
@@ -17,12 +18,12 @@ import re
 import sys
 import threading
 import unicodedata
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import Stemmer
 
-from pegword.core.words import IRREGULAR_ENGLISH, STOP_WORDS_ENGLISH
+from pegword.core.words import IRREGULAR_ENGLISH, STOP_WORDS_ENGLISH, american
 
 ANALYSER_VERSION = 1
 TERM_CHARS_MAX = 64
@@ -34,20 +35,27 @@ LANGUAGES = tuple(sorted(Stemmer.algorithms()))
 _MEMO_WORDS_MAX = 50_000
 _PHRASES_MAX = 8
 
-_MARKS = "".join(
-    f"{chr(first)}-{chr(last)}"
-    for first, last in (
-        (0x0300, 0x036F), (0x0483, 0x0487), (0x0591, 0x05BD), (0x0610, 0x061A), (0x064B, 0x065F), (0x0670, 0x0670),
-        (0x06D6, 0x06DC), (0x06DF, 0x06E4), (0x06E7, 0x06E8), (0x06EA, 0x06ED), (0x0900, 0x0963), (0x0966, 0x0DFF),
-        (0x0E31, 0x0E31), (0x0E34, 0x0E3A), (0x0E47, 0x0E4E), (0x0EB1, 0x0EBC), (0x0EC8, 0x0ECE), (0x0F71, 0x0F84),
-        (0x102B, 0x103E), (0x17B4, 0x17D3), (0x1AB0, 0x1AFF), (0x1DC0, 0x1DFF), (0x20D0, 0x20F0), (0xFE20, 0xFE2F),
-    )
-)  # fmt: skip
-_SYMBOLS = "\u2190-\u21ff\u2300-\u23ff\u2600-\u27bf\u2b00-\u2bff\U0001f000-\U0001faff"
+# Marks that belong to letters: vowel signs, accents, points. Beyond 0xffff whole blocks are taken for letters.
+_MARK_RANGES = ((0x0300, 0x2000), (0x2CEF, 0x2E00), (0xA66F, 0xAC00), (0xFE20, 0xFE30))
+_MARKS = (
+    "".join(chr(x) for first, end in _MARK_RANGES for x in range(first, end) if unicodedata.category(chr(x))[0] == "M")
+    + "\U00010a00-\U00011fff"
+)
+_FLAG = "\U0001f1e6-\U0001f1ff"
+_SYMBOLS = (
+    "\u00a2-\u00a5\u20a0-\u20cf\u2190-\u22ff\u2300-\u23ff\u25a0-\u27bf\u2b00-\u2bff"
+    "\U0001f000-\U0001f1e5\U0001f200-\U0001faff"
+)
 _LETTER = rf"[\w{_MARKS}]"
-_CHUNK = re.compile(rf"{_LETTER}+(?:['’.\-/:@+#\\&]{_LETTER}+)*(?:\+\+|#)?|[{_SYMBOLS}]")
+_JOINTS = r"['.\-/:@+#\\&]"
+_THOUSANDS = r"(?<=\d),(?=\d{3}(?!\d))"
+_CHUNK = re.compile(rf"{_LETTER}+(?:(?:{_JOINTS}|{_THOUSANDS}){_LETTER}+)*(?:\+\+|#)?|[{_FLAG}]{{1,2}}|[{_SYMBOLS}]")
+_CHUNK_ASCII = re.compile(rf"\w+(?:(?:{_JOINTS}|{_THOUSANDS})\w+)*(?:\+\+|#)?", re.ASCII)
+# Unicode's normal forms take quadratic time over a long run of marks, and no writing has such a run.
+_MARKS_TOO_MANY = re.compile(f"([{_MARKS}]{{8}})[{_MARKS}]+")
 _PLAIN = re.compile(r"[a-z]+\Z")
-_ELISION = re.compile(rf"{_LETTER}{{1,2}}['’]({_LETTER}{{3,}})\Z")
+_ELISION = re.compile(rf"{_LETTER}{{1,2}}'({_LETTER}{{3,}})\Z")
+_CONTRACTED = re.compile(r"(?<=\w)'(?:s|m|d|re|ve|ll)\Z", re.IGNORECASE)
 _JOINT = re.compile(r"[_.\-/:@+#\\&]+")
 _HUMP = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^A-Za-z\d]+")
 _HEX = re.compile(r"[0-9a-f]{6,}\Z")
@@ -59,12 +67,14 @@ _UNSPACED_RANGES = (
 )
 _UNSPACED = re.compile(f"[{_UNSPACED_RANGES}]+")
 _UNSPACED_OR_NOT = re.compile(f"[{_UNSPACED_RANGES}]+|[^{_UNSPACED_RANGES}]+")
-_INVISIBLE = dict.fromkeys(
-    [0x00AD, 0x034F, 0x061C, 0x180E, 0xFEFF, *range(0x200B, 0x2010), *range(0x202A, 0x202F), *range(0x2060, 0x2070),
-     *range(0xFE00, 0xFE10), *range(0xE0000, 0xE0080)]
-)  # fmt: skip
+# What is not seen or only makes a letter longer or an emoji darker; and the other ways to write an apostrophe.
+_SMOOTHED: dict[int, str | None] = dict.fromkeys(
+    [0x00AD, 0x034F, 0x061C, 0x0640, 0x180E, 0xFEFF, *range(0x180B, 0x180E), *range(0x200B, 0x2010),
+     *range(0x202A, 0x202F), *range(0x2060, 0x2070), *range(0xFE00, 0xFE10), *range(0x1F3FB, 0x1F400),
+     *range(0xE0000, 0xE0080)]
+) | dict.fromkeys((0x02BC, 0x2018, 0x2019, 0x201B, 0x2032), "'")  # fmt: skip
 _PHRASE = re.compile('["“”„«»]([^"“”„«»]*)["“”„«»]')
-_ACCENTED_SCRIPTS = ("LATIN", "GREEK", "CYRILLIC")
+_BARE_SCRIPTS = ("LATIN", "GREEK", "CYRILLIC", "ARABIC", "HEBREW")
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,11 +98,11 @@ class Analyser:
 
     def __init__(self, language: str = "english") -> None:
         self.language = language
-        english = language == "english"
-        self._stop_words = STOP_WORDS_ENGLISH if english else frozenset[str]()
-        self._irregular = IRREGULAR_ENGLISH if english else {}
+        self._english = language == "english"
+        self._stop_words = STOP_WORDS_ENGLISH if self._english else frozenset[str]()
         self._stemmers = threading.local()
         self._memo: dict[str, tuple[str, ...]] = {}
+        self._memo_of_forms: dict[str, tuple[str, ...]] = {}
 
     def terms(self, text: str) -> list[str]:
         """The terms of *text* in order, doubles and all."""
@@ -101,7 +111,7 @@ class Analyser:
         for chunk in _chunks(text):
             terms = memo.get(chunk)
             if terms is None:
-                terms = self._remember(chunk)
+                terms = _remember(memo, chunk, self._terms_of_chunk(chunk))
             found.extend(terms)
         return found
 
@@ -135,27 +145,30 @@ class Analyser:
                 phrases.append(forms)
         return Query(tuple(self.distinct(text)), tuple(phrases))
 
-    def forms(self, text: str) -> Iterator[str]:
+    def forms(self, text: str) -> list[str]:
         """Each word of *text*, stop words too, in the one form by which phrases are compared."""
+        memo = self._memo_of_forms
+        found: list[str] = []
         for chunk in _chunks(text):
-            for piece in _JOINT.split(_without_apostrophe(chunk)):
-                for run in _UNSPACED_OR_NOT.findall(piece):
-                    if _UNSPACED.match(run):
-                        yield from run
-                    else:
-                        yield self._stem(_without_accents(run.casefold()))
+            forms = memo.get(chunk)
+            if forms is None:
+                forms = _remember(memo, chunk, self._forms_of_chunk(chunk))
+            found.extend(forms)
+        return found
 
     def holds_phrase(self, text: str, phrase: tuple[str, ...]) -> bool:
         """Whether the words of *phrase* stand together, in order, in *text*."""
         return f" {' '.join(phrase)} " in f" {' '.join(self.forms(text))} "
 
-    def _remember(self, chunk: str) -> tuple[str, ...]:
-        terms = tuple(term[:TERM_CHARS_MAX] for term in self._terms_of_chunk(chunk))
-        if len(self._memo) >= _MEMO_WORDS_MAX:
-            self._memo.clear()
-        if len(chunk) <= TERM_CHARS_MAX:
-            self._memo[sys.intern(chunk)] = terms
-        return terms
+    def _forms_of_chunk(self, chunk: str) -> list[str]:
+        forms: list[str] = []
+        for piece in _JOINT.split(_without_apostrophe(chunk).replace(",", "")):
+            for run in _UNSPACED_OR_NOT.findall(piece):
+                if _UNSPACED.match(run):
+                    forms.extend(run)
+                else:
+                    forms.append(self._stem(_without_accents(run.casefold())))
+        return forms
 
     def _terms_of_chunk(self, chunk: str) -> list[str]:
         if _PLAIN.match(chunk):
@@ -163,24 +176,26 @@ class Analyser:
         if _UNSPACED.search(chunk):
             return self._terms_of_unspaced(chunk)
         elided = _ELISION.match(chunk)
-        bare = _without_apostrophe(chunk)
-        folded = bare.casefold()
+        bare = _without_apostrophe(chunk).replace(",", "")
         pieces = [piece for piece in _JOINT.split(bare) if piece]
-        if len(pieces) == 1 and pieces[0] == bare:
-            terms = self._terms_of_piece(bare)
-            return terms + self._terms_of_chunk(elided[1]) if elided else terms
         if not pieces:
             return []
+        if pieces == [bare]:
+            terms = self._terms_of_piece(bare)
+            return _once(terms + self._terms_of_piece(elided[1])) if elided else terms
+        folded = bare.casefold()
         terms = [folded] if folded not in self._stop_words else []
         if "-" in folded and len(pieces) == 2:
             terms.append(self._stem("".join(pieces).casefold()))  # e-mail is email
         for piece in pieces:
             terms.extend(self._terms_of_piece(piece))
-        return list(dict.fromkeys(terms))
+        return _once(terms)
 
     def _terms_of_piece(self, piece: str) -> list[str]:
         """The terms of a run of letters and digits: itself, and its parts where it is written in several."""
         folded = piece.casefold()
+        if folded in self._stop_words:
+            return [folded] if len(piece) > 1 and piece.isupper() else []
         terms = self._terms_of_word(folded)
         if piece.isdigit() or (_HEX.match(folded) and any(c.isdigit() for c in folded)):
             return terms
@@ -189,18 +204,14 @@ class Analyser:
             for part in parts:
                 if len(part) >= _LETTERS_MIN and not part.isdigit():
                     terms.extend(self._terms_of_word(part.casefold()))
-        return list(dict.fromkeys(terms))
+        return _once(terms)
 
     def _terms_of_word(self, word: str) -> list[str]:
         if word in self._stop_words:
             return []
-        stem = self._stem(self._irregular.get(word, word))
         if word.isascii():
-            return [stem]
-        bare = _without_accents(word)
-        if bare == word:
-            return [stem]
-        return list(dict.fromkeys((stem, self._stem(self._irregular.get(bare, bare)))))
+            return [self._stem(word)]
+        return _once([self._stem(word), self._stem(_without_accents(word))])
 
     def _terms_of_unspaced(self, chunk: str) -> list[str]:
         terms: list[str] = []
@@ -216,23 +227,33 @@ class Analyser:
         stemmer = getattr(self._stemmers, "stemmer", None)
         if stemmer is None:
             stemmer = self._stemmers.stemmer = Stemmer.Stemmer(self.language, 0)
-        stem: str = stemmer.stemWord(word)
-        return stem or word
+        if not self._english:
+            return stemmer.stemWord(word) or word
+        return american(stemmer.stemWord(IRREGULAR_ENGLISH.get(word, word))) or word
+
+
+def _remember(memo: dict[str, tuple[str, ...]], chunk: str, found: list[str]) -> tuple[str, ...]:
+    terms = tuple(term[:TERM_CHARS_MAX] for term in found)
+    if len(chunk) <= TERM_CHARS_MAX:
+        if len(memo) >= _MEMO_WORDS_MAX:
+            memo.clear()
+        memo[sys.intern(chunk)] = terms
+    return terms
+
+
+def _once(terms: list[str]) -> list[str]:
+    return list(dict.fromkeys(terms)) if len(terms) > 1 else terms
 
 
 def _chunks(text: str) -> list[str]:
-    if not text.isascii():
-        text = unicodedata.normalize("NFKC", text).translate(_INVISIBLE)
-    return _CHUNK.findall(text)
+    if text.isascii():
+        return _CHUNK_ASCII.findall(text)
+    text = _MARKS_TOO_MANY.sub(r"\1", text.translate(_SMOOTHED))
+    return _CHUNK.findall(unicodedata.normalize("NFKC", text))
 
 
 def _without_apostrophe(chunk: str) -> str:
-    if "'" not in chunk and "’" not in chunk:
-        return chunk
-    chunk = chunk.replace("’", "'")
-    if chunk[-2:] in ("'s", "'S"):
-        chunk = chunk[:-2]
-    return chunk.replace("'", "")
+    return _CONTRACTED.sub("", chunk).replace("'", "") if "'" in chunk else chunk
 
 
 def _without_accents(word: str) -> str:
@@ -240,13 +261,15 @@ def _without_accents(word: str) -> str:
     if word.isascii():
         return word
     letters: list[str] = []
-    for letter in unicodedata.normalize("NFC", word):
-        if unicodedata.name(letter, "").startswith(_ACCENTED_SCRIPTS):
-            letter = "".join(c for c in unicodedata.normalize("NFD", letter) if not unicodedata.combining(c))
-            letter = _STROKES.get(letter, letter)
-        if not unicodedata.combining(letter) or not letters or not letters[-1].isascii():
-            letters.append(letter)
-    return "".join(letters)
+    latin = False
+    for letter in unicodedata.normalize("NFD", word):
+        if unicodedata.combining(letter):
+            if not latin:
+                letters.append(letter)
+            continue
+        latin = letter.isascii() or unicodedata.name(letter, "").startswith(_BARE_SCRIPTS)
+        letters.append(_STROKES.get(letter, letter))
+    return unicodedata.normalize("NFC", "".join(letters))
 
 
 # Letters that carry a stroke instead of an accent: Unicode does not take these apart.

@@ -1,0 +1,82 @@
+"""Where the parts are put together: one opened store with its services. The command line, the server and the embedded library begin here."""
+
+import time
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from pegword.core.text import Analyser
+from pegword.services.access import Access
+from pegword.services.housekeeping import Housekeeper
+from pegword.services.memories import Memories
+from pegword.services.turns import TurnLimits, Turns
+from pegword.settings import Settings
+from pegword.store.engine import Engine
+from pegword.store.migrate import migrate
+from pegword.store.sqlite import SqliteEngine
+
+
+def clock_us() -> int:
+    """The time in microseconds since 1970."""
+    return time.time_ns() // 1_000
+
+
+def random_id() -> str:
+    """A random UUID as text."""
+    return str(uuid.uuid4())
+
+
+@dataclass(frozen=True, slots=True)
+class Services:
+    """An opened store. Close it: what waits is then done, and the file is given back."""
+
+    engine: Engine
+    memories: Memories
+    turns: Turns
+    access: Access
+    housekeeper: Housekeeper
+
+    def close(self) -> None:
+        """Do what waits and close the database."""
+        self.housekeeper.close()
+        self.engine.close()
+
+
+def open_services(
+    path: Path,
+    settings: Settings,
+    *,
+    create: bool = True,
+    clock: Callable[[], int] = clock_us,
+    new_id: Callable[[], str] = random_id,
+    notice: Callable[[str], None] = lambda line: None,
+    seen: Callable[[str], None] | None = None,
+) -> Services:
+    """Open the database at *path*, bring it to this program's schema, and build the services on it.
+
+    *notice* is told what an operator should know, a line each; *seen* is told every SQL statement.
+    """
+    engine = SqliteEngine(path, create=create, notice=notice, seen=seen)
+    try:
+        migrate(engine)
+        return build_services(engine, settings, clock=clock, new_id=new_id)
+    except BaseException:
+        engine.close()
+        raise
+
+
+def build_services(engine: Engine, settings: Settings, *, clock: Callable[[], int], new_id: Callable[[], str]) -> Services:
+    """The services on an engine that is open and migrated."""
+    analyser = Analyser(settings.memory_language)
+    housekeeper = Housekeeper(engine, clock=clock)
+    limits = TurnLimits(
+        settings.memory_relevance_k, settings.memory_critical_k, settings.memory_budget_chars, settings.memory_preview_chars
+    )
+    return Services(
+        engine,
+        Memories(engine, analyser, housekeeper, clock=clock, new_id=new_id),
+        Turns(engine, analyser, housekeeper, clock=clock, new_id=new_id, limits=lambda: limits),
+        Access(engine, clock=clock),
+        housekeeper,
+    )

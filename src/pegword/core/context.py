@@ -1,0 +1,43 @@
+"""The last user messages of a conversation: what a turn is about."""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from pegword.core.ranking import MESSAGE_WEIGHTS
+
+USER_MESSAGES_READ = len(MESSAGE_WEIGHTS)
+
+_OWN_BLOCK = re.compile(r"<memories>.*?(?:</memories>|\Z)", re.DOTALL)
+
+
+def recent_texts(messages: Sequence[Mapping[str, Any]]) -> list[str]:
+    """The texts of the last `USER_MESSAGES_READ` user messages, newest first.
+
+    Content may be a text (OpenAI) or a list of parts (both), of which the text parts count. A message that says nothing takes no
+    place: tool results, our own injected blocks, empty synthetic messages.
+    """
+    texts: list[str] = []
+    for message in reversed(messages):
+        if message.get("role") != "user":
+            continue
+        text = _OWN_BLOCK.sub(" ", " ".join(_texts(message.get("content")))).strip()
+        if text:
+            texts.append(text)
+            if len(texts) == USER_MESSAGES_READ:
+                break
+    return texts
+
+
+def _texts(content: Any) -> Iterable[str]:
+    """The text parts of a message's content; a part of any other type says nothing here."""
+    if isinstance(content, str):
+        yield content
+    elif isinstance(content, Sequence):
+        for part in content:
+            if isinstance(part, str):
+                yield part
+            elif isinstance(part, Mapping) and part.get("type") in ("text", "input_text"):
+                text = part.get("text")
+                if isinstance(text, str):
+                    yield text

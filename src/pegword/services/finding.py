@@ -1,0 +1,157 @@
+"""One search for everybody: the same terms, postings and ranking under searches and turns."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from pegword.core.caller import Visible
+from pegword.core.memory import Memory
+from pegword.core.prior import PRIOR_MAX, prior
+from pegword.core.ranking import Ranked, rank
+from pegword.core.text import Analyser
+from pegword.store import memory_rows
+from pegword.store.engine import Tx
+from pegword.store.memory_rows import Filters
+from pegword.store.postings import Found, Marked, fetch
+
+NEAR_TIES_MAX = 64  # rows read beyond the limit, so that priors and ties are settled on whole memories
+CRITICAL_READ_MAX = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """A memory that was found: its *score*, 1.0 for a best match of the newest message, and its *position* among the ranked."""
+
+    memory: Memory
+    score: float
+    position: int
+
+
+@dataclass(frozen=True, slots=True)
+class Findings:
+    """What a search found: *hits*, best first, and what they were chosen from.
+
+    *messages* holds the indices of each message's terms in `found.terms`. *critical* are the memories that always show, newest first.
+    """
+
+    hits: tuple[Hit, ...]
+    found: Found
+    ranked: Ranked
+    messages: tuple[tuple[int, ...], ...]
+    critical: tuple[Memory, ...] = ()
+
+    @property
+    def weights(self) -> dict[str, float]:
+        """The weight of each term."""
+        return dict(zip(self.found.terms, self.ranked.idf.tolist(), strict=True))
+
+    def relevant(self, hit: Hit) -> bool:
+        """Whether *hit* is relevant enough to be shown unasked."""
+        return hit.score > 0
+
+    def term_scores(self, position: int) -> dict[str, float]:
+        """What each term gave to the ranked document at *position*."""
+        document = self.ranked.documents[position]
+        here = np.flatnonzero(self.found.postings.document == document)
+        return {
+            self.found.terms[i]: float(self.ranked.idf[i]) for i in self.found.postings.term[here].tolist()
+        }
+
+    @property
+    def total(self) -> int:
+        """How many memories matched at all."""
+        return self.ranked.matched
+
+
+def find(
+    tx: Tx,
+    analyser: Analyser,
+    visible: Visible,
+    texts: Sequence[str],
+    *,
+    filters: Filters,
+    limit: int,
+    phrases: Sequence[tuple[str, ...]] = (),
+    critical: bool = False,
+) -> Findings:
+    """Find the *limit* memories that belong most to *texts* (newest message first) among those *visible*.
+
+    *filters* act before the cut at *limit*. *phrases* must each be possible by the terms that a memory holds; whether they stand
+    together is for the caller to check. With *critical*, memories of that priority are read as well, and not counted as hits.
+    """
+    by_message = [analyser.distinct(text) for text in texts]
+    distinct = list(dict.fromkeys(term for terms in by_message for term in terms))
+    found = fetch(tx, visible, distinct)
+    index = {term: i for i, term in enumerate(found.terms)}
+    messages = tuple(tuple(index[term] for term in terms if term in index) for terms in by_message)
+    always = [m.document for m in found.marked if critical and m.critical and not _banned(m, filters)]
+    allowed = _allowed(tx, visible, found, filters, always)
+    for phrase in phrases:
+        allowed = _both(allowed, _holding(found, [index[t] for t in analyser.distinct(" ".join(phrase)) if t in index]))
+    ranked = rank(found.postings, len(found.terms), messages, allowed)
+    places = found.places_of(ranked.documents[: _near(ranked, limit)])
+    apart = found.places_of(sorted(always, reverse=True)[:CRITICAL_READ_MAX])
+    memories = memory_rows.by_slots(tx, places + apart)
+    shown = sorted((memories[at] for at in apart if at in memories), key=_newest_first)
+    return Findings(_hits(places, memories, ranked, limit), found, ranked, messages, tuple(shown))
+
+
+def _near(ranked: Ranked, limit: int) -> int:
+    """How many of the ranked could be among the best *limit* once priors and ties are settled."""
+    scores = ranked.scores
+    if not len(scores) or limit < 1:
+        return 0
+    reach = scores[min(limit, len(scores)) - 1] * (1 - PRIOR_MAX) / (1 + PRIOR_MAX)
+    return min(int(np.count_nonzero(scores >= reach)), limit + NEAR_TIES_MAX)
+
+
+def _hits(
+    places: Sequence[tuple[str, int]], memories: Mapping[tuple[str, int], Memory], ranked: Ranked, limit: int
+) -> tuple[Hit, ...]:
+    """The best *limit* by score and prior; among equals the memory saved later, then the id, decides."""
+    hits = [
+        Hit(memory, float(ranked.scores[position]) * prior(memory), position)
+        for position, at in enumerate(places)
+        if (memory := memories.get(at)) is not None
+    ]
+    hits.sort(key=lambda hit: (-hit.score, *_newest_first(hit.memory)))
+    return tuple(hits[:limit])
+
+
+def _newest_first(memory: Memory) -> tuple[int, int, str]:
+    return -memory.updated, -memory.slot, memory.memory_id
+
+
+def _banned(marked: Marked, filters: Filters) -> bool:
+    """Whether a marked memory has run out or is doubted where that matters."""
+    expired = 0 < marked.expires_at <= filters.now and not filters.include_expired
+    return expired or (marked.doubted and not filters.include_doubted)
+
+
+def _allowed(
+    tx: Tx, visible: Visible, found: Found, filters: Filters, apart: Sequence[int]
+) -> npt.NDArray[np.bool_] | None:
+    """Of each document whether it may be a hit; None when all may. *apart* are shown anyway."""
+    banned = [m.document for m in found.marked if _banned(m, filters)] + list(apart)
+    if not banned and not filters.narrow:
+        return None
+    allowed = np.ones(found.postings.documents, np.bool_)
+    if filters.narrow:
+        allowed[:] = False
+        slots = memory_rows.slots(tx, visible, filters)
+        allowed[[found.bases[key] + slot for key, slot in slots if key in found.bases]] = True
+    allowed[banned] = False
+    return allowed
+
+
+def _holding(found: Found, terms: Sequence[int]) -> npt.NDArray[np.bool_]:
+    """Of each document whether it holds every one of *terms*."""
+    postings = found.postings
+    here = np.isin(postings.term, np.array(terms, np.int64))
+    return np.bincount(postings.document[here], minlength=postings.documents) == len(terms)
+
+
+def _both(one: npt.NDArray[np.bool_] | None, other: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
+    return other if one is None else one & other

@@ -1,0 +1,171 @@
+"""Receipts of turns: what was considered, what was shown, and why; explained later from the versions that the turn saw."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+
+from pegword.core import render
+from pegword.core.caller import Caller, Scope
+from pegword.core.errors import NotFound
+from pegword.core.memory import Memory, Version
+from pegword.core.text import Analyser
+from pegword.services.finding import Findings
+from pegword.store import memory_rows, receipt_rows
+from pegword.store.engine import Tx
+
+CONSIDERED_MAX = 20  # candidates that a receipt keeps
+_CHOSEN = ("critical", "newest", "relevant")
+_OVER_BUDGET = "over the budget"
+_BEYOND_K = "beyond k"
+
+
+@dataclass(frozen=True, slots=True)
+class Weighed:
+    """A memory that a turn read: its score, its position among the ranked (-1: not by rank), and *why* it is in or out."""
+
+    memory: Memory
+    score: float
+    position: int
+    why: str
+
+    @property
+    def chosen(self) -> bool:
+        """Whether it belongs in the block, room allowing."""
+        return self.why in _CHOSEN
+
+    shown = chosen
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """The terms under which a turn was made. *at* in microseconds since 1970."""
+
+    mode: str
+    k: int
+    budget_chars: int
+    preview_chars: int
+    in_scope: int
+    at: int
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """A term of the turn: how many visible memories hold it, its weight, and which messages (0 = newest) said it."""
+
+    term: str
+    memories: int
+    idf: float
+    messages: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Considered:
+    """A memory that was considered, as it stood then. *parts* has one entry a message, *terms* what each term gave."""
+
+    memory_id: str
+    version: int
+    name: str
+    scope: Scope
+    score: float
+    why: str
+    shown: bool
+    parts: tuple[Mapping[str, float], ...]
+    terms: Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """Why a turn showed what it showed. *left_out* are the query's terms above the cap; *block* is rendered again."""
+
+    receipt: str
+    frame: Frame
+    terms: tuple[Term, ...]
+    left_out: tuple[str, ...]
+    considered: tuple[Considered, ...]
+    block: str
+
+
+def with_room(weighed: Sequence[Weighed], room: Sequence[bool]) -> list[Weighed]:
+    """*weighed* with those put out that the block had no room for; *room* has an entry for each that was chosen."""
+    fits = iter(room)
+    return [replace(w, why=_OVER_BUDGET) if w.chosen and not next(fits) else w for w in weighed]
+
+
+def keep(tx: Tx, receipt: str, caller: Caller, frame: Frame, findings: Findings, weighed: Sequence[Weighed]) -> None:
+    """Write the receipt of a turn, and count an access of each memory that it showed."""
+    read = {w.position for w in weighed}
+    others = [i for i in range(min(len(findings.ranked.documents), CONSIDERED_MAX)) if i not in read]
+    places = findings.found.places_of(findings.ranked.documents[others])
+    ids = memory_rows.ids_by_slots(tx, places)
+    lines = [
+        _line(findings, w.memory.memory_id, w.memory.version, w.memory.scope.key, w.score, w.position, w.why, order, w.memory.verified)
+        for order, w in enumerate(weighed)
+    ]
+    for position, place in zip(others, places, strict=True):
+        if place in ids:
+            score = float(findings.ranked.scores[position])
+            lines.append(_line(findings, *ids[place], place[0], score, position, _BEYOND_K, len(lines), False))
+    terms = [
+        [term, int(findings.ranked.frequency[i]), float(findings.ranked.idf[i]), [m for m, t in enumerate(findings.messages) if i in t]]
+        for i, term in enumerate(findings.found.terms)
+    ]
+    head = {"frame": asdict(frame), "terms": terms, "left_out": findings.found.left_out}
+    receipt_rows.add(tx, receipt, caller.user_id, frame.at, _dumped(head), lines)
+    memory_rows.accessed(tx, [w.memory.memory_id for w in weighed if w.shown], frame.at)
+
+
+def explain(tx: Tx, receipt: str, caller: Caller, analyser: Analyser) -> Explanation:
+    """Read a receipt of the caller's own and work out the block again from the versions that it names."""
+    rows = receipt_rows.get(tx, receipt)
+    if not rows or rows[0][0] or rows[0][1] != caller.user_id:
+        raise NotFound("Receipt not found")
+    head = json.loads(rows[0][4])
+    frame = Frame(**head["frame"])
+    terms = tuple(Term(term, n, idf, tuple(messages)) for term, n, idf, messages in head["terms"])
+    considered, notes = [], []
+    for memory_id, _, _, number, text in sorted(rows[1:], key=lambda row: json.loads(row[4])["order"]):
+        body = json.loads(text)
+        then = memory_rows.version(tx, body["scope_key"], memory_id, number)
+        if then is None:
+            continue
+        scope = Scope.from_key(body["scope_key"])
+        shown = body["why"] in _CHOSEN
+        considered.append(
+            Considered(memory_id, number, then.name, scope, body["score"], body["why"], shown, tuple(body["parts"]), body["terms"])
+        )
+        if shown:
+            notes.append(_note(then, scope, caller, verified=body["verified"]))
+    rendered = render.block(
+        notes,
+        budget_chars=frame.budget_chars,
+        preview_chars=frame.preview_chars,
+        weights={term.term: term.idf for term in terms},
+        analyser=analyser,
+    )
+    return Explanation(receipt, frame, terms, tuple(head["left_out"]), tuple(considered), rendered.text)
+
+
+def _line(
+    findings: Findings, memory_id: str, version: int, scope_key: str, score: float, position: int, why: str, order: int, verified: bool
+) -> tuple[str, int, str]:
+    """One line of a receipt: the memory's id, its version, and the rest as JSON."""
+    parts: list[dict[str, float]] = []
+    terms: dict[str, float] = {}
+    if position >= 0:
+        parts = [asdict(findings.ranked.part(m, position)) for m in range(len(findings.messages))]
+        terms = findings.term_scores(position)
+    body = {
+        "scope_key": scope_key, "score": score, "why": why, "order": order, "verified": verified, "parts": parts, "terms": terms,
+    }  # fmt: skip
+    return memory_id, version, _dumped(body)
+
+
+def _note(then: Version, scope: Scope, caller: Caller, *, verified: bool) -> render.Note:
+    author = "" if then.author == caller.user_name else then.author
+    return render.Note(then.name, then.kind, scope.kind, then.description, then.content, verified, author, then.expires_at)
+
+
+def _dumped(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))

@@ -1,0 +1,191 @@
+"""Settings: a config file, then the environment, then flags, to one frozen value.
+
+The file is named by ``--config`` or ``PEGWORD_CONFIG``, else it is ``config.toml`` in the user's config folder; never one in the
+working directory. Each setting can be given as ``PEGWORD_SECTION__KEY``. An unknown key of a known section is an error that names the nearest
+known one; an unknown section is a warning.
+"""
+
+import difflib
+import getpass
+import os
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import Any
+
+from platformdirs import user_config_path, user_data_path
+
+from pegword.core.errors import Invalid
+from pegword.core.text import LANGUAGES
+
+_SECOND_SEPARATOR = "__"
+_PREFIX = "PEGWORD_"
+# Variables of ours that are no setting of a section.
+_OTHER_VARIABLES = frozenset({"PEGWORD_CONFIG", "PEGWORD_DATABASE"})
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """One setting: its type, its default, its bounds, and what it does in a sentence."""
+
+    default: Any
+    says: str
+    least: float | None = None
+    most: float | None = None
+    words: tuple[str, ...] = ()
+
+
+SETTINGS: Mapping[str, Mapping[str, Setting]] = {
+    "server": {
+        "host": Setting("127.0.0.1", "address to listen on; anything but this machine must be asked for"),
+        "port": Setting(8080, "port to listen on; 0 takes a free one", 0, 65_535),
+    },
+    "database": {
+        "url": Setting("", "sqlite:///absolute/path.db; empty: pegword.db in the user's data folder"),
+    },
+    "memory": {
+        "relevance_k": Setting(5, "memories shown in a turn, at most", 1, 50),
+        "fetch_limit": Setting(50, "accepted and without effect: every visible memory competes", 1, 500),
+        "max_content": Setting(32_768, "characters of content that the memory tool accepts", 100, 65_536),
+        "nudge_cooldown": Setting(300, "least seconds between two nudges of a session", 0, 31_536_000),
+        "nudges": Setting(True, "whether sessions are nudged at all"),
+        "budget_chars": Setting(8_000, "characters of a turn's block, at most", 200, 1_000_000),
+        "preview_chars": Setting(500, "content above this is shown as its best passage; 0 shows all", 0, 65_536),
+        "critical_k": Setting(3, "memories of priority critical that always show, at most", 0, 50),
+        "language": Setting("english", "language of the stemmer", words=LANGUAGES),
+    },
+    "turnstone": {
+        "project_word": Setting("", "word answered for the kind project; empty: the one it was saved with", words=("", "project", "general")),
+    },
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What is in force. Names are section_key; `origin` says of each where it came from."""
+
+    server_host: str
+    server_port: int
+    database_url: str
+    memory_relevance_k: int
+    memory_fetch_limit: int
+    memory_max_content: int
+    memory_nudge_cooldown: int
+    memory_nudges: bool
+    memory_budget_chars: int
+    memory_preview_chars: int
+    memory_critical_k: int
+    memory_language: str
+    turnstone_project_word: str
+    origin: Mapping[str, str]
+    warnings: tuple[str, ...] = ()
+
+    def with_flags(self, **flags: Any) -> "Settings":
+        """These settings with the command line's on top; a flag that is None was not given."""
+        given = {name: value for name, value in flags.items() if value is not None}
+        checked_flags = {name: checked(*_split(name), value, "the command line") for name, value in given.items()}
+        return replace(self, **checked_flags, origin={**self.origin, **dict.fromkeys(given, "the command line")})
+
+
+def load(config: Path | None = None, environment: Mapping[str, str] = os.environ) -> Settings:
+    """Read the settings: from *config* (must exist if named), else the file of the environment, else the user's; then the environment."""
+    named = config or (Path(environment["PEGWORD_CONFIG"]) if environment.get("PEGWORD_CONFIG") else None)
+    path = named or user_config_path("pegword") / "config.toml"
+    values = {f"{section}_{key}": s.default for section, keys in SETTINGS.items() for key, s in keys.items()}
+    origin = dict.fromkeys(values, "default")
+    warnings: list[str] = []
+    for section, table in _read(path, must=named is not None).items():
+        if section not in SETTINGS or not isinstance(table, dict):
+            warnings.append(f"{path}: unknown section [{section}] is ignored")
+            continue
+        for key, value in table.items():
+            values[f"{section}_{key}"] = checked(section, key, value, str(path))
+            origin[f"{section}_{key}"] = str(path)
+    for variable, text in environment.items():
+        if variable.startswith(_PREFIX) and _SECOND_SEPARATOR in variable and variable not in _OTHER_VARIABLES:
+            section, _, key = variable.removeprefix(_PREFIX).lower().partition(_SECOND_SEPARATOR)
+            if section not in SETTINGS:
+                warnings.append(f"{variable}: unknown section {section} is ignored")
+                continue
+            values[f"{section}_{key}"] = checked(section, key, _from_text(section, key, text), variable)
+            origin[f"{section}_{key}"] = variable
+    if environment.get("PEGWORD_DATABASE"):
+        values["database_url"], origin["database_url"] = environment["PEGWORD_DATABASE"], "PEGWORD_DATABASE"
+    return Settings(**values, origin=origin, warnings=tuple(warnings))
+
+
+def checked(section: str, key: str, value: Any, where: str) -> Any:
+    """*value* if it is one for this setting; else `Invalid` saying what would be."""
+    keys = SETTINGS[section]
+    if key not in keys:
+        near = difflib.get_close_matches(key, keys, 1, 0.0)[0]
+        raise Invalid(f"{where}: [{section}] has no key {key}; did you mean {near}?", field=f"{section}.{key}")
+    setting = keys[key]
+    name = f"{where}: {section}.{key}"
+    if type(value) is not type(setting.default):
+        kind = {bool: "true or false", int: "a whole number", str: "a text"}[type(setting.default)]
+        raise Invalid(f"{name} must be {kind}: it is {value!r}", field=f"{section}.{key}")
+    if setting.words and value not in setting.words:
+        raise Invalid(f"{name} must be one of {list(setting.words)}: it is {value!r}", field=f"{section}.{key}")
+    if setting.least is not None and setting.most is not None and not setting.least <= value <= setting.most:
+        raise Invalid(f"{name} must be {setting.least} to {setting.most}: it is {value}", field=f"{section}.{key}")
+    return value
+
+
+def database_path(url: str) -> Path:
+    """The file that *url* names; an empty url names ``pegword.db`` in the user's data folder."""
+    if not url:
+        return user_data_path("pegword") / "pegword.db"
+    if url.startswith("sqlite:///"):
+        path = Path(url.removeprefix("sqlite://"))
+        if len(path.parts) > 1:
+            return path
+    raise Invalid(f"database must be sqlite:///absolute/path.db: it is {url}", field="database")
+
+
+def local_user_name() -> str:
+    """The name of the account that this runs under."""
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return f"uid{os.getuid()}"
+
+
+def names() -> list[str]:
+    """Every setting as section.key, in the order of the table."""
+    return [f"{section}.{key}" for section, keys in SETTINGS.items() for key in keys]
+
+
+def _split(name: str) -> tuple[str, str]:
+    section, _, key = name.partition("_")
+    return section, key
+
+
+def _read(path: Path, *, must: bool) -> dict[str, Any]:
+    try:
+        with path.open("rb") as file:
+            return tomllib.load(file)
+    except FileNotFoundError:
+        if must:
+            raise Invalid(f"there is no config file at {path}", field="config") from None
+        return {}
+    except OSError as error:
+        raise Invalid(f"{path} cannot be read: {error.strerror}", field="config") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise Invalid(f"{path} is not valid TOML: {error}", field="config") from error
+
+
+def _from_text(section: str, key: str, text: str) -> Any:
+    """A variable's text as the type of its setting; what cannot be one is left for `checked` to refuse."""
+    setting = SETTINGS[section].get(key)
+    if setting is None or isinstance(setting.default, str):
+        return text
+    if isinstance(setting.default, bool):
+        return {"true": True, "1": True, "false": False, "0": False}.get(text.strip().lower(), text)
+    return int(text) if text.strip().lstrip("-").isdecimal() and text.isascii() else text
+
+
+assert {field.name for field in fields(Settings)} - {"origin", "warnings"} == {
+    f"{section}_{key}" for section, keys in SETTINGS.items() for key in keys
+}

@@ -1,0 +1,63 @@
+"""What a database engine must be able to do: open, run statements in a transaction, say what went wrong.
+
+Statements are written once for all engines, in the files beside this one. Parameters are ``?`` in order or ``:name``. An
+engine fills the words of `Engine.flavor` into migrations, and turns its driver's exceptions into `pegword.core.errors`.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from typing import Any, Protocol, TypeVar
+
+T = TypeVar("T")
+Row = tuple[Any, ...]
+Parameters = Sequence[Any] | Mapping[str, Any]
+
+
+class Tx(Protocol):
+    """An open transaction: one snapshot for reads, all or nothing for writes."""
+
+    def rows(self, sql: str, parameters: Parameters = ()) -> list[Row]:
+        """Run one statement and return all of its rows."""
+
+    def run(self, sql: str, parameters: Parameters = ()) -> int:
+        """Run one statement and return how many rows it changed."""
+
+    def run_many(self, sql: str, parameters: Iterable[Sequence[Any]]) -> None:
+        """Run one statement once for each set of parameters."""
+
+
+class Engine(Protocol):
+    """One open database."""
+
+    flavor: Mapping[str, str]
+    url: str
+
+    def read(self) -> AbstractContextManager[Tx]:
+        """A read transaction: everything in it sees one snapshot."""
+
+    def write(self, work: Callable[[Tx], T]) -> T:
+        """Run *work* in a write transaction and return its result once that is committed and on disk.
+
+        *work* may be run again, or its transaction shared with other callers' work; an exception of its own undoes it alone.
+        """
+
+    def close(self) -> None:
+        """Give back every connection."""
+
+
+def among(column: str, count: int) -> str:
+    """The condition that *column* is one of *count* parameters; none at all when *count* is 0.
+
+    Counts are rounded up, so that few different statements are prepared: pass the parameters through `padded`.
+    """
+    return f"{column} IN ({', '.join('?' * _rounded(count))})" if count else "1 = 0"
+
+
+def padded(values: Sequence[Any]) -> list[Any]:
+    """*values* for `among`, the last one repeated as often as it takes."""
+    return [*values, *([values[-1]] * (_rounded(len(values)) - len(values)))] if values else []
+
+
+def _rounded(count: int) -> int:
+    step = 1 << max(0, count.bit_length() - 3)  # 1-8 as they are, then in steps of an eighth to a quarter
+    return -(-count // step) * step

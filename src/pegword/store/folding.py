@@ -1,0 +1,155 @@
+"""What the index has done outside a save: full tails folded into blocks, scopes with many dead slots written anew, and the
+whole of a scope indexed again for a newer analyser.
+
+Each piece of work is one short transaction that looks at the state it finds, so that several processes may try the same, and one
+that is broken off is begun again by whoever comes next. None of it changes an answer.
+"""
+
+from collections.abc import Iterator, Sequence
+from functools import partial
+from itertools import groupby
+from operator import itemgetter
+
+import numpy as np
+import numpy.typing as npt
+
+from pegword.store.engine import Engine, Tx, among, padded
+from pegword.store.packing import BLOCK_POSTINGS_MAX, Packed, pack, unpack, unpack_tail
+from pegword.store.postings import TAIL_MAX, needs_rebuild
+
+Ints = npt.NDArray[np.int64]
+
+REBUILD_BLOCKS_MAX = 2_000  # blocks written anew in one transaction
+_TERMS_AT_ONCE = 500
+
+_DUE = "SELECT scope_key, tail_n, dead_n, n FROM ix_scope WHERE tail_n >= ? OR dead_n > ? ORDER BY scope_key"
+_COUNTS = "SELECT tail_n, dead_n, n FROM ix_scope WHERE scope_key = ?"
+_TAIL = "SELECT slot, place, length, counts, terms FROM ix_tail WHERE scope_key = ? ORDER BY slot LIMIT ?"
+_LAST_BLOCKS = """
+    SELECT b.term, b.first_slot, b.n, b.postings FROM ix_block AS b
+    JOIN (SELECT term, max(first_slot) AS first_slot FROM ix_block WHERE scope_key = ? AND {terms} GROUP BY term) AS last
+        ON last.term = b.term AND last.first_slot = b.first_slot
+    WHERE b.scope_key = ?
+"""
+_PUT_BLOCK = """
+    INSERT INTO ix_block (scope_key, term, first_slot, n, postings) VALUES (?, ?, ?, ?, ?)
+    ON CONFLICT (scope_key, term, first_slot) DO UPDATE SET n = excluded.n, postings = excluded.postings
+"""
+_DROP_BLOCK = "DELETE FROM ix_block WHERE scope_key = ? AND term = ? AND first_slot = ?"
+_CUT_TAIL = "DELETE FROM ix_tail WHERE scope_key = ? AND slot <= ?"
+_FOLDED = "UPDATE ix_scope SET tail_n = tail_n - ?, version = version + 1 WHERE scope_key = ?"
+_DEAD = "SELECT slot FROM ix_dead WHERE scope_key = ?"
+_NEXT_BLOCKS = """
+    SELECT term, first_slot, postings FROM ix_block
+    WHERE scope_key = ? AND (term > ? OR (term = ? AND first_slot > ?)) ORDER BY term, first_slot LIMIT ?
+"""
+_BURIED = "DELETE FROM ix_dead WHERE scope_key = ? AND slot = ?"
+_REBUILT = "UPDATE ix_scope SET dead_n = (SELECT count(*) FROM ix_dead WHERE scope_key = ?), version = version + 1 WHERE scope_key = ?"
+
+
+def due(tx: Tx) -> list[str]:
+    """The keys of the scopes whose tail is full or whose dead are many."""
+    return [
+        key
+        for key, tail_n, dead_n, n in tx.rows(_DUE, (TAIL_MAX, TAIL_MAX))
+        if tail_n >= TAIL_MAX or needs_rebuild(dead_n, n)
+    ]
+
+
+def tidy(engine: Engine, scope_key: str) -> None:
+    """Fold the tail of a scope if it is full, and write its blocks anew if many of its slots are dead."""
+    while engine.write(lambda tx: fold(tx, scope_key)):
+        pass
+    with engine.read() as tx:
+        counts = tx.rows(_COUNTS, (scope_key,))
+    if counts and needs_rebuild(counts[0][1], counts[0][2]):
+        rebuild(engine, scope_key)
+
+
+def fold(tx: Tx, scope_key: str, *, at_least: int = TAIL_MAX) -> bool:
+    """Move the oldest `TAIL_MAX` tail rows of a scope into blocks; False when fewer than *at_least* are there."""
+    counts = tx.rows(_COUNTS, (scope_key,))
+    if not counts or counts[0][0] < max(at_least, 1):
+        return False
+    tail = tx.rows(_TAIL, (scope_key, TAIL_MAX))
+    if not tail:
+        return False
+    fresh: dict[str, list[tuple[int, int, int, int]]] = {}
+    for slot, place, length, term_counts, terms in tail:
+        for term, count in unpack_tail(term_counts, terms).items():
+            fresh.setdefault(term, []).append((slot, count, place, length))
+    last = _last_blocks(tx, scope_key, sorted(fresh))
+    puts = []
+    for term in sorted(fresh):
+        postings = pack(fresh[term])
+        if term in last and len(last[term]) < BLOCK_POSTINGS_MAX:
+            postings = np.concatenate((last[term], postings))
+        puts += _blocks(scope_key, term, postings)
+    tx.run_many(_PUT_BLOCK, puts)
+    tx.run(_CUT_TAIL, (scope_key, tail[-1][0]))
+    tx.run(_FOLDED, (len(tail), scope_key))
+    return True
+
+
+def rebuild(engine: Engine, scope_key: str) -> None:
+    """Write the blocks of a scope anew without its dead slots, some at a time; the tombstones go last."""
+    with engine.read() as tx:
+        dead = [int(row[0]) for row in tx.rows(_DEAD, (scope_key,))]
+    if not dead:
+        return
+    gone = np.array(dead, np.int64)
+    at: tuple[str, int] | None = ("", -1)
+    while at is not None:
+        at = engine.write(partial(_rewrite_some, scope_key=scope_key, at=at, dead=gone))
+    engine.write(lambda tx: _bury(tx, scope_key, dead))
+
+
+def write_scope(tx: Tx, scope_key: str, rows: Sequence[tuple[int, int, int, dict[str, int]]]) -> None:
+    """Put all of a scope's memories, each (slot, place, length, counts) by slot, into empty blocks."""
+    fresh: dict[str, list[tuple[int, int, int, int]]] = {}
+    for slot, place, length, counts in rows:
+        for term, count in counts.items():
+            fresh.setdefault(term, []).append((slot, count, place, length))
+    for term in sorted(fresh):
+        tx.run_many(_PUT_BLOCK, _blocks(scope_key, term, pack(fresh[term])))
+
+
+def _last_blocks(tx: Tx, scope_key: str, terms: Sequence[str]) -> dict[str, Packed]:
+    """The last block of each of *terms*, by term."""
+    found: dict[str, Packed] = {}
+    for start in range(0, len(terms), _TERMS_AT_ONCE):
+        some = terms[start : start + _TERMS_AT_ONCE]
+        sql = _LAST_BLOCKS.replace("{terms}", among("term", len(some)))
+        for term, _, _, data in tx.rows(sql, (scope_key, *padded(some), scope_key)):
+            found[term] = unpack(data)
+    return found
+
+
+def _blocks(scope_key: str, term: str, postings: Packed) -> Iterator[tuple[str, str, int, int, bytes]]:
+    """The rows of ix_block that hold *postings*."""
+    for start in range(0, len(postings), BLOCK_POSTINGS_MAX):
+        some = postings[start : start + BLOCK_POSTINGS_MAX]
+        yield scope_key, term, int(some["slot"][0]), len(some), some.tobytes()
+
+
+def _rewrite_some(tx: Tx, scope_key: str, at: tuple[str, int], dead: Ints) -> tuple[str, int] | None:
+    """Write the next blocks after *at* anew; where to go on, or None when that was the last."""
+    blocks = tx.rows(_NEXT_BLOCKS, (scope_key, at[0], at[0], at[1], REBUILD_BLOCKS_MAX))
+    drops, puts = [], []
+    for term, group in groupby(blocks, key=itemgetter(0)):
+        firsts, data = zip(*((first_slot, data) for _, first_slot, data in group), strict=True)
+        postings = unpack(b"".join(data))
+        kept = postings[~np.isin(postings["slot"], dead)]
+        if len(kept) < len(postings):
+            drops += [(scope_key, term, first_slot) for first_slot in firsts]
+            puts += _blocks(scope_key, term, kept)
+    if drops:
+        tx.run_many(_DROP_BLOCK, drops)
+    if puts:
+        tx.run_many(_PUT_BLOCK, puts)
+    return (blocks[-1][0], blocks[-1][1]) if len(blocks) == REBUILD_BLOCKS_MAX else None
+
+
+def _bury(tx: Tx, scope_key: str, dead: Sequence[int]) -> None:
+    tx.run_many(_BURIED, [(scope_key, slot) for slot in dead])
+    tx.run(_REBUILT, (scope_key, scope_key))

@@ -1,0 +1,311 @@
+"""Memories and their versions as rows."""
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from pegword.core.caller import Caller, Scope, Visible
+from pegword.core.errors import Damaged
+from pegword.core.memory import (
+    CONFIDENCE_OF_AGENT,
+    CONFIDENCE_OF_HUMAN,
+    KIND_DEFAULT,
+    NEVER,
+    PRIORITY_DEFAULT,
+    Draft,
+    Memory,
+    Trust,
+    Version,
+    folded,
+    hash_of,
+)
+from pegword.store.engine import Tx, among, padded
+from pegword.store.postings import within
+
+NOT_INDEXED = -1  # the slot of a memory that is not, or no longer, in the index
+
+_COLUMNS = """memory_id, scope_key, shelf, name, kind, kind_word, description, content, tags, priority, source, author, author_user,
+    credential, verified_by, verified_at, confidence, expires_at, created, updated, version, content_hash, access_count,
+    last_accessed, slot, place, length"""
+
+# One statement decides. It returns no row when nothing would change, or when the version is not the expected one.
+_UPSERT = f"""
+    INSERT INTO structured_memories AS m (
+        memory_id, scope_key, shelf, name_key, slot, place, length, scope, scope_id, name, kind, kind_word, priority, source, author,
+        author_user, credential, verified_by, verified_at, confidence, expires_at, created, updated, version, access_count,
+        last_accessed, content_hash, tags, description, content)
+    VALUES (
+        :memory_id, :scope_key, :shelf, :name, {NOT_INDEXED}, 0, 0, :scope, :scope_id, :name, coalesce(:kind, '{KIND_DEFAULT}'),
+        :kind_word, coalesce(:priority, '{PRIORITY_DEFAULT}'), :source, :author, :author_user, :credential, :verified_by, :verified_at,
+        :trusted, nullif(:expires_at, {NEVER}), :now, :now, 1, 0, NULL, '', coalesce(:tags, '[]'), coalesce(:description, ''), :content)
+    ON CONFLICT (scope_key, shelf, name_key) DO UPDATE SET
+        kind = coalesce(:kind, m.kind),
+        kind_word = CASE WHEN :kind IS NULL THEN m.kind_word ELSE excluded.kind_word END,
+        priority = coalesce(:priority, m.priority),
+        source = excluded.source,
+        author = excluded.author,
+        author_user = excluded.author_user,
+        credential = excluded.credential,
+        verified_by = excluded.verified_by,
+        verified_at = excluded.verified_at,
+        confidence = coalesce(:confidence, CASE
+            WHEN m.content <> excluded.content OR m.description <> coalesce(:description, m.description)
+            THEN excluded.confidence ELSE m.confidence END),
+        expires_at = CASE
+            WHEN :expires_at IS NOT NULL THEN excluded.expires_at
+            WHEN m.expires_at <= :now THEN NULL ELSE m.expires_at END,
+        updated = CASE WHEN m.created > :now THEN m.created ELSE :now END,
+        version = m.version + 1,
+        tags = coalesce(:tags, m.tags),
+        description = coalesce(:description, m.description),
+        content = excluded.content
+    WHERE (:expected IS NULL OR m.version = :expected) AND (
+        m.content <> excluded.content
+        OR m.description <> coalesce(:description, m.description)
+        OR m.kind <> coalesce(:kind, m.kind)
+        OR m.priority <> coalesce(:priority, m.priority)
+        OR m.tags <> coalesce(:tags, m.tags)
+        OR m.confidence <> coalesce(:confidence, m.confidence)
+        OR m.expires_at <= :now
+        OR (:expires_at IS NOT NULL AND excluded.expires_at IS DISTINCT FROM m.expires_at))
+    RETURNING {_COLUMNS}
+"""
+# The same thing saved again: nothing changes but the time, and which of two words for its kind it was saved with.
+_TOUCH = f"""
+    UPDATE structured_memories SET
+        updated = CASE WHEN created > :now THEN created ELSE :now END,
+        kind_word = CASE WHEN :kind IS NULL THEN kind_word ELSE :kind_word END
+    WHERE scope_key = :scope_key AND shelf = :shelf AND name_key = :name AND (:expected IS NULL OR version = :expected)
+    RETURNING {_COLUMNS}
+"""
+_PLACE = "UPDATE structured_memories SET slot = ?, place = ?, length = ?, content_hash = ? WHERE memory_id = ?"
+_ADD_VERSION = """
+    INSERT INTO memory_versions (scope_key, memory_id, version, action, name, kind, priority, source, author, credential, verified,
+        confidence, expires_at, saved, content_hash, tags, description, content)
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+"""
+_VERSIONS = """
+    SELECT memory_id, version, action, name, kind, description, content, tags, priority, source, author, credential, verified,
+        confidence, expires_at, saved, content_hash
+    FROM memory_versions WHERE scope_key = ? AND memory_id = ?
+"""
+_DROP_TAGS = "DELETE FROM memory_tags WHERE scope_key = ? AND memory_id = ?"
+_ADD_TAG = "INSERT INTO memory_tags (scope_key, memory_id, tag_key) VALUES "
+_SELECT = f"SELECT {_COLUMNS} FROM structured_memories WHERE "
+_IDS = "SELECT scope_key, slot, memory_id, version FROM structured_memories WHERE "
+_DELETE = "DELETE FROM structured_memories WHERE memory_id = ?"
+_DELETE_VERSIONS = "DELETE FROM memory_versions WHERE scope_key = ? AND memory_id = ?"
+_VERSION_TEXTS = "SELECT name, description, content, tags FROM memory_versions WHERE scope_key = ? AND memory_id = ?"
+_DELETE_RECEIPTS = "DELETE FROM receipts WHERE receipt_id IN (SELECT receipt_id FROM receipts WHERE memory_id = ?)"
+_SLOTS = "SELECT scope_key, slot FROM structured_memories AS m WHERE "
+_COUNT = "SELECT count(*) FROM structured_memories AS m WHERE "
+_ACCESSED = "UPDATE structured_memories SET access_count = access_count + 1, last_accessed = ? WHERE "
+
+
+@dataclass(frozen=True, slots=True)
+class Filters:
+    """What a read leaves in: *kind* and *tag* ("" for any), and whether what has expired by *now* or is doubted (of confidence 0)
+    stays."""
+
+    now: int
+    kind: str = ""
+    tag: str = ""
+    include_expired: bool = False
+    include_doubted: bool = True
+
+    @property
+    def narrow(self) -> bool:
+        """Whether these leave out more than what has expired."""
+        return bool(self.kind or self.tag)
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """What one upsert did: the *memory* as it now stands (not yet placed in the index), and *outcome*, one of created, updated,
+    unchanged."""
+
+    memory: Memory
+    outcome: str
+
+
+def upsert(tx: Tx, new_id: str, draft: Draft, trust: Trust, caller: Caller, now: int) -> Written | None:
+    """Create or change the memory of the draft's identity; None when its version is not the expected one."""
+    confidence = CONFIDENCE_OF_HUMAN if caller.human else CONFIDENCE_OF_AGENT
+    parameters = {
+        "memory_id": new_id, "scope_key": draft.scope.key, "shelf": draft.shelf, "name": draft.name, "scope": draft.scope.kind,
+        "scope_id": draft.scope.id, "kind": draft.kind, "kind_word": draft.kind_word, "priority": draft.priority,
+        "source": trust.source, "author": caller.user_name, "author_user": caller.user_id, "credential": caller.credential,
+        "verified_by": trust.verified_by, "verified_at": now if trust.verified_by else None, "confidence": draft.confidence,
+        "trusted": confidence if draft.confidence is None else draft.confidence, "expires_at": draft.expires_at, "now": now,
+        "tags": None if draft.tags is None else tags_text(draft.tags), "description": draft.description, "content": draft.content,
+        "expected": draft.expected_version,
+    }  # fmt: skip
+    rows = tx.rows(_UPSERT, parameters)
+    if rows:
+        memory = _memory(rows[0])
+        return Written(memory, "created" if memory.memory_id == new_id else "updated")
+    rows = tx.rows(_TOUCH, parameters)
+    return Written(_memory(rows[0]), "unchanged") if rows else None
+
+
+def place(tx: Tx, memory: Memory, slot: int, at: int, length: int) -> Memory:
+    """Write down where a changed memory lies in the index, and its hash; return it so."""
+    content_hash = hash_of(memory.name, memory.kind, memory.description, memory.content, memory.tags)
+    tx.run(_PLACE, (slot, at, length, content_hash, memory.memory_id))
+    return replace(memory, slot=slot, place=at, length=length, content_hash=content_hash)
+
+
+def add_version(tx: Tx, m: Memory, action: str) -> None:
+    """Keep *m* as it stands as one version."""
+    tx.run(
+        _ADD_VERSION,
+        (
+            m.scope.key, m.memory_id, m.version, action, m.name, m.kind, m.priority, m.source, m.author, m.credential,
+            int(m.verified), m.confidence, m.expires_at, m.updated, m.content_hash, tags_text(m.tags), m.description, m.content,
+        ),
+    )  # fmt: skip
+
+
+def set_tags(tx: Tx, memory: Memory, *, fresh: bool) -> None:
+    """Make the tag rows of *memory* those of its tags. *fresh*: it is new, so it has none yet."""
+    if not fresh:
+        tx.run(_DROP_TAGS, (memory.scope.key, memory.memory_id))
+    if memory.tags:
+        values = ", ".join(["(?, ?, ?)"] * len(memory.tags))
+        tx.run(_ADD_TAG + values, [v for tag in memory.tags for v in (memory.scope.key, memory.memory_id, folded(tag))])
+
+
+def by_name(tx: Tx, scope: Scope, name: str, shelf: str = "") -> Memory | None:
+    """The memory of that identity, expired or not."""
+    rows = tx.rows(_SELECT + "scope_key = ? AND shelf = ? AND name_key = ?", (scope.key, shelf, name))
+    return _sound(_memory(rows[0])) if rows else None
+
+
+def by_id(tx: Tx, memory_id: str) -> Memory | None:
+    """The memory of that id, expired or not, whoever's it is: the caller must look at its scope."""
+    rows = tx.rows(_SELECT + "memory_id = ?", (memory_id,))
+    return _sound(_memory(rows[0])) if rows else None
+
+
+def by_slots(tx: Tx, slots: Sequence[tuple[str, int]]) -> dict[tuple[str, int], Memory]:
+    """The memories at these (scope key, slot) pairs. What is damaged is left out: it is reported, not served."""
+    if not slots:
+        return {}
+    wanted = padded(slots)
+    pairs = ", ".join(["(?, ?)"] * len(wanted))
+    rows = tx.rows(f"{_SELECT}(scope_key, slot) IN (VALUES {pairs})", [v for pair in wanted for v in pair])
+    memories = (_memory(row) for row in rows)
+    return {(m.scope.key, m.slot): m for m in memories if is_sound(m)}
+
+
+def ids_by_slots(tx: Tx, slots: Sequence[tuple[str, int]]) -> dict[tuple[str, int], tuple[str, int]]:
+    """The id and version of the memory at each (scope key, slot) pair, where there still is one."""
+    if not slots:
+        return {}
+    wanted = padded(slots)
+    pairs = ", ".join(["(?, ?)"] * len(wanted))
+    rows = tx.rows(f"{_IDS}(scope_key, slot) IN (VALUES {pairs})", [v for pair in wanted for v in pair])
+    return {(key, slot): (memory_id, version) for key, slot, memory_id, version in rows}
+
+
+def newest(tx: Tx, visible: Visible, filters: Filters, limit: int) -> list[Memory]:
+    """The *limit* memories saved last, newest first."""
+    condition, parameters = _filtered(visible, filters)
+    sql = f"{_SELECT.replace('structured_memories', 'structured_memories AS m')}{condition} ORDER BY updated DESC, slot DESC, memory_id LIMIT ?"
+    return [m for m in map(_memory, tx.rows(sql, (*parameters, limit))) if is_sound(m)]
+
+
+def count(tx: Tx, visible: Visible, filters: Filters) -> int:
+    """How many memories are visible under *filters*."""
+    condition, parameters = _filtered(visible, filters)
+    return int(tx.rows(_COUNT + condition, parameters)[0][0])
+
+
+def slots(tx: Tx, visible: Visible, filters: Filters) -> list[tuple[str, int]]:
+    """Where in the index the memories lie that *filters* leave in."""
+    condition, parameters = _filtered(visible, filters)
+    return [(row[0], row[1]) for row in tx.rows(f"{_SLOTS}{condition} AND slot >= 0", parameters)]
+
+
+def versions(tx: Tx, memory: Memory) -> list[Version]:
+    """Every version of *memory*, newest first."""
+    rows = tx.rows(_VERSIONS + " ORDER BY version DESC", (memory.scope.key, memory.memory_id))
+    return [_version(row) for row in rows]
+
+
+def version(tx: Tx, scope_key: str, memory_id: str, number: int) -> Version | None:
+    """One version of a memory."""
+    rows = tx.rows(_VERSIONS + " AND version = ?", (scope_key, memory_id, number))
+    return _version(rows[0]) if rows else None
+
+
+def version_texts(tx: Tx, memory: Memory) -> list[tuple[str, str, str, tuple[str, ...]]]:
+    """Name, description, content and tags of every version of *memory*."""
+    rows = tx.rows(_VERSION_TEXTS, (memory.scope.key, memory.memory_id))
+    return [(name, description, content, tuple(json.loads(tags))) for name, description, content, tags in rows]
+
+
+def delete(tx: Tx, memory: Memory) -> None:
+    """Delete the rows of *memory*: itself, its versions, its tags, and the receipts that name it."""
+    tx.run(_DELETE, (memory.memory_id,))
+    tx.run(_DELETE_VERSIONS, (memory.scope.key, memory.memory_id))
+    tx.run(_DROP_TAGS, (memory.scope.key, memory.memory_id))
+    tx.run(_DELETE_RECEIPTS, (memory.memory_id,))
+
+
+def accessed(tx: Tx, memory_ids: Sequence[str], now: int) -> None:
+    """Count one access of each memory."""
+    if memory_ids:
+        tx.run(_ACCESSED + among("memory_id", len(memory_ids)), (now, *padded(memory_ids)))
+
+
+def tags_text(tags: Iterable[str]) -> str:
+    """Tags as they are stored."""
+    return json.dumps(list(tags), ensure_ascii=False)
+
+
+def is_sound(memory: Memory) -> bool:
+    """Whether *memory* still matches the hash that was made when it was saved."""
+    return memory.content_hash == hash_of(memory.name, memory.kind, memory.description, memory.content, memory.tags)
+
+
+def _sound(memory: Memory) -> Memory:
+    if not is_sound(memory):
+        raise Damaged(f"memory {memory.memory_id} does not match its hash: it was damaged on disk; restore it from a backup")
+    return memory
+
+
+def _filtered(visible: Visible, filters: Filters) -> tuple[str, list[object]]:
+    condition, keys = within(visible)
+    parameters: list[object] = list(keys)
+    parts = [condition or "1 = 0"]
+    if filters.kind:
+        parts.append("kind = ?")
+        parameters.append(filters.kind)
+    if filters.tag:
+        parts.append(
+            "EXISTS (SELECT 1 FROM memory_tags AS t WHERE t.scope_key = m.scope_key AND t.tag_key = ? AND t.memory_id = m.memory_id)"
+        )
+        parameters.append(folded(filters.tag))
+    if not filters.include_expired:
+        parts.append("(expires_at IS NULL OR expires_at > ?)")
+        parameters.append(filters.now)
+    if not filters.include_doubted:
+        parts.append("confidence > 0")
+    return " AND ".join(parts), parameters
+
+
+def _memory(row: Sequence[object]) -> Memory:
+    memory_id, scope_key, shelf, name, kind, kind_word, description, content, tags, *rest = row
+    return Memory(  # type: ignore[call-arg]
+        memory_id, Scope.from_key(scope_key), shelf, name, kind, kind_word, description, content, tuple(json.loads(tags)), *rest  # type: ignore[arg-type]
+    )
+
+
+def _version(row: Sequence[object]) -> Version:
+    memory_id, number, action, name, kind, description, content, tags, *rest = row
+    *before, verified, confidence, expires_at, saved, content_hash = rest
+    return Version(  # type: ignore[call-arg]
+        memory_id, number, action, name, kind, description, content, tuple(json.loads(tags)), *before,  # type: ignore[arg-type]
+        bool(verified), confidence, expires_at, saved, content_hash,  # type: ignore[arg-type]
+    )  # fmt: skip

@@ -1,0 +1,55 @@
+"""Bring a database to the schema of this program: numbered files, forward only, each in one transaction."""
+
+from importlib import resources
+
+from pegword.core.errors import NewerDatabase
+from pegword.store.engine import Engine, Tx
+
+_HISTORY = "CREATE TABLE IF NOT EXISTS schema_migrations (number BIGINT NOT NULL PRIMARY KEY, name TEXT NOT NULL)"
+
+
+def migrations() -> list[tuple[int, str, str]]:
+    """Every migration of this program in order: its number, its name, its SQL."""
+    files = resources.files("pegword.store").joinpath("migrations").iterdir()
+    named = sorted((file.name, file) for file in files if file.name.endswith(".sql"))
+    return [(int(name[:4]), name, file.read_text(encoding="utf-8")) for name, file in named]
+
+
+def migrate(engine: Engine) -> None:
+    """Apply what is missing. Raise `NewerDatabase` when the database knows more than this program."""
+    known = migrations()
+    with engine.read() as tx:
+        done = _done(tx)
+    if done > known[-1][0]:
+        raise NewerDatabase(
+            f"the database is at schema {done}, this program knows {known[-1][0]}: install the newer Pegword again"
+        )
+    for number, name, sql in known:
+        if number > done:
+            engine.write(lambda tx, number=number, name=name, sql=sql: _apply(tx, engine, number, name, sql))
+
+
+def _done(tx: Tx) -> int:
+    """The number of the last migration that was applied; 0 for a new database."""
+    try:
+        return int(tx.rows("SELECT coalesce(max(number), 0) FROM schema_migrations")[0][0])
+    except Exception as error:
+        if "schema_migrations" in str(error):
+            return 0
+        raise
+
+
+def _apply(tx: Tx, engine: Engine, number: int, name: str, sql: str) -> None:
+    tx.run(_HISTORY)
+    if _done(tx) >= number:  # another process was first
+        return
+    for statement in _statements(sql):
+        for word, text in engine.flavor.items():
+            statement = statement.replace("{" + word + "}", text)
+        tx.run(statement)
+    tx.run("INSERT INTO schema_migrations (number, name) VALUES (?, ?)", (number, name))
+
+
+def _statements(sql: str) -> list[str]:
+    lines = (line.partition("--")[0] for line in sql.splitlines())
+    return [statement for part in "\n".join(lines).split(";") if (statement := part.strip())]

@@ -1,0 +1,282 @@
+"""The index in the database: what a save adds, what a change takes out, and what a query fetches.
+
+Blocks and tail are ordinary rows, in the transaction of the memory they index. A save writes one tail row; `folding` moves
+full tails into blocks, outside the save.
+"""
+
+from bisect import bisect_right
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from pegword.core.caller import Visible
+from pegword.core.ranking import QUERY_TERMS_MAX, Postings
+from pegword.core.text import Document
+from pegword.store.engine import Tx, among, padded
+from pegword.store.packing import MARK, pack_tail, query_marks, unpack
+
+TAIL_MAX = 128
+SITTING_GAP_US = 30 * 60 * 1_000_000
+PLACE_MAX = 255
+# A query is read up to this many distinct terms; of those the rarest QUERY_TERMS_MAX are kept.
+QUERY_TERMS_READ_MAX = 4_096
+
+_STATISTICS, _TAIL, _DEAD, _MARKED = range(4)
+
+_ENTER = """
+    INSERT INTO ix_scope AS s (scope_key, next_slot, n, words, tail_n, dead_n, version, sitting, sitting_place, sitting_at, analyser)
+    VALUES (:scope_key, 1, 1, :length, 1, 0, 0, :sitting, 0, :now, :analyser)
+    ON CONFLICT (scope_key) DO UPDATE SET
+        next_slot = s.next_slot + 1,
+        n = s.n + 1 - :was_in,
+        words = s.words + excluded.words - :was_length,
+        tail_n = s.tail_n + 1 - :was_in_tail,
+        dead_n = s.dead_n + :was_in - :was_in_tail,
+        sitting = excluded.sitting,
+        sitting_at = excluded.sitting_at,
+        sitting_place = CASE
+            WHEN s.sitting = excluded.sitting AND s.sitting_place < :place_max
+                AND (:named = 1 OR excluded.sitting_at - s.sitting_at <= :gap)
+            THEN s.sitting_place + 1 ELSE 0 END
+    RETURNING next_slot - 1, sitting_place, tail_n, dead_n, n
+"""
+_ADD_TAIL = "INSERT INTO ix_tail (scope_key, slot, place, length, counts, marks, terms) VALUES (?, ?, ?, ?, ?, ?, ?)"
+_DROP_TAIL = "DELETE FROM ix_tail WHERE scope_key = ? AND slot = ?"
+_ADD_DEAD = "INSERT INTO ix_dead (scope_key, slot) VALUES (?, ?)"
+_LEAVE = """
+    UPDATE ix_scope SET n = n - 1, words = words - ?, tail_n = tail_n - ?, dead_n = dead_n + ?, version = version + 1
+    WHERE scope_key = ?
+"""
+_BLOCKS_OF = "SELECT term, first_slot, postings FROM ix_block WHERE scope_key = ? AND "
+_DEAD_OF = "SELECT slot FROM ix_dead WHERE scope_key = ?"
+_PUT_BLOCK = "INSERT INTO ix_block (scope_key, term, first_slot, n, postings) VALUES (?, ?, ?, ?, ?)"
+_DROP_BLOCK = "DELETE FROM ix_block WHERE scope_key = ? AND term = ? AND first_slot = ?"
+
+Ints = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Entered:
+    """Where a memory came to lie in the index, and whether its scope now has work to do outside the save."""
+
+    slot: int
+    place: int
+    due: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Marked:
+    """A memory that a read looks at one by one: *document* number, when it runs out (0: never), whether it is doubted or critical."""
+
+    document: int
+    expires_at: int
+    doubted: bool
+    critical: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What the index knows of a query in the visible scopes.
+
+    *terms* are those that were kept, *left_out* those above the cap. *bases* gives each scope's key the number that is added to a
+    slot to make a document number.
+    """
+
+    terms: tuple[str, ...]
+    left_out: tuple[str, ...]
+    postings: Postings
+    bases: dict[str, int]
+    marked: tuple[Marked, ...]
+
+    def places_of(self, documents: Iterable[int]) -> list[tuple[str, int]]:
+        """The scope key and the slot of each document number."""
+        keys, bases = list(self.bases), list(self.bases.values())
+        found = []
+        for document in documents:
+            at = bisect_right(bases, document) - 1
+            found.append((keys[at], int(document) - bases[at]))
+        return found
+
+
+def enter(
+    tx: Tx, scope_key: str, document: Document, *, sitting: str, named: bool, now: int, analyser: str, old: tuple[int, int] | None
+) -> Entered:
+    """Take a saved memory into the index; *old* is the slot and the length that it had before, if it was in.
+
+    *sitting* says whose sitting the save belongs to, *named* that the caller named it, so that no gap in time ends it.
+    """
+    in_tail = tx.run(_DROP_TAIL, (scope_key, old[0])) if old else 0
+    if old and not in_tail:
+        tx.run(_ADD_DEAD, (scope_key, old[0]))
+    slot, place, tail_n, dead_n, n = tx.rows(
+        _ENTER,
+        {
+            "scope_key": scope_key, "length": document.length, "sitting": sitting, "now": now, "analyser": analyser,
+            "was_in": 1 if old else 0, "was_length": old[1] if old else 0, "was_in_tail": in_tail,
+            "place_max": PLACE_MAX, "named": 1 if named else 0, "gap": SITTING_GAP_US,
+        },
+    )[0]  # fmt: skip
+    tx.run(_ADD_TAIL, (scope_key, slot, place, document.length, *pack_tail(document.counts)))
+    return Entered(slot, place, tail_n >= TAIL_MAX or needs_rebuild(dead_n, n))
+
+
+def needs_rebuild(dead_n: int, n: int) -> bool:
+    """Whether so many of a scope's slots are dead that its blocks are worth writing anew."""
+    return dead_n > max(TAIL_MAX, n // 8)
+
+
+def retire(tx: Tx, scope_key: str, slot: int, length: int) -> None:
+    """Take a memory out of the index that lives on outside it, as what has expired does."""
+    in_tail = tx.run(_DROP_TAIL, (scope_key, slot))
+    if not in_tail:
+        tx.run(_ADD_DEAD, (scope_key, slot))
+    tx.run(_LEAVE, (length, in_tail, 1 - in_tail, scope_key))
+
+
+def leave(tx: Tx, scope_key: str, slot: int, length: int, terms: Sequence[str]) -> None:
+    """Take a memory out of the index for good: no block, tail or tombstone keeps a word of *terms* for its sake.
+
+    *terms* are all that the memory or an earlier version of it was indexed under.
+    """
+    in_tail = tx.run(_DROP_TAIL, (scope_key, slot))
+    tx.run(_LEAVE, (length, in_tail, 0, scope_key))
+    dead = np.array([row[0] for row in tx.rows(_DEAD_OF, (scope_key,))] + [slot], np.int64)
+    for start in range(0, len(terms), 500):
+        some = terms[start : start + 500]
+        blocks = tx.rows(_BLOCKS_OF + among("term", len(some)), (scope_key, *padded(some)))
+        _rewrite(tx, scope_key, blocks, dead)
+
+
+def _rewrite(tx: Tx, scope_key: str, blocks: Sequence[tuple[str, int, bytes]], dead: Ints) -> None:
+    """Write *blocks* anew without the postings of *dead* slots; a block that is left empty goes."""
+    drops, puts = [], []
+    for term, first_slot, data in blocks:
+        postings = unpack(data)
+        kept = postings[~np.isin(postings["slot"], dead)]
+        if len(kept) < len(postings):
+            drops.append((scope_key, term, first_slot))
+            if len(kept):
+                puts.append((scope_key, term, int(kept["slot"][0]), len(kept), kept.tobytes()))
+    if drops:
+        tx.run_many(_DROP_BLOCK, drops)
+    if puts:
+        tx.run_many(_PUT_BLOCK, puts)
+
+
+def fetch(tx: Tx, visible: Visible, terms: Sequence[str]) -> Found:
+    """Everything that the index knows of *terms* in the *visible* scopes: two statements, three for a query above the cap."""
+    condition, parameters = within(visible)
+    rows = tx.rows(_SCOPES.replace("{visible}", condition), parameters * 4) if condition else []
+    bases, documents, memories, words = {}, 0, 0, 0
+    for kind, key, next_slot, n, length, _, _ in rows:
+        if kind == _STATISTICS:
+            bases[key] = documents
+            documents += next_slot
+            memories += n
+            words += length
+    tails = [row for row in rows if row[0] == _TAIL]
+    left_out: tuple[str, ...] = ()
+    tail_term, tail_postings = _search_tails(tails, bases, terms)
+    if len(terms) > QUERY_TERMS_MAX:
+        kept = _rarest(tx, list(bases), terms[:QUERY_TERMS_READ_MAX], tail_term)
+        left_out = tuple(term for i, term in enumerate(terms) if i not in kept)
+        terms = [term for i, term in enumerate(terms) if i in kept]
+        tail_term, tail_postings = _search_tails(tails, bases, terms)
+    term, postings = _fetch_blocks(tx, bases, terms)
+    dead = np.array([bases[key] + slot for kind, key, slot, *_ in rows if kind == _DEAD and key in bases], np.int64)
+    if len(dead) and len(postings[0]):
+        alive = ~np.isin(postings[0], dead)
+        term, postings = term[alive], tuple(column[alive] for column in postings)
+    document, count, place, length = (np.concatenate(pair) for pair in zip(postings, tail_postings, strict=True))
+    joined = Postings(
+        np.concatenate((term, tail_term)), document, count.astype(np.float64), place, length.astype(np.float64), documents, memories, words
+    )
+    marked = tuple(
+        Marked(bases[key] + slot, expires_at, bool(flags & 1), bool(flags & 2))
+        for kind, key, slot, expires_at, flags, _, _ in rows
+        if kind == _MARKED and key in bases
+    )
+    return Found(tuple(terms), left_out, joined, bases, marked)
+
+
+def within(visible: Visible) -> tuple[str, list[str]]:
+    """The condition on scope_key for *visible* and its parameters; "" when nothing is visible."""
+    keys, (low, high) = visible.keys, visible.key_range
+    parts, parameters = [], []
+    if keys:
+        parts.append(among("scope_key", len(keys)))
+        parameters += padded(keys)
+    if low:
+        parts.append("scope_key >= ? AND scope_key < ?")
+        parameters += [low, high]
+    return (f"({' OR '.join(parts)})" if parts else ""), parameters
+
+
+_SCOPES = """
+    SELECT 0, scope_key, next_slot, n, words, NULL, NULL FROM ix_scope WHERE {visible}
+    UNION ALL SELECT 1, scope_key, slot, place, length, counts, marks FROM ix_tail WHERE {visible}
+    UNION ALL SELECT 2, scope_key, slot, 0, 0, NULL, NULL FROM ix_dead WHERE {visible}
+    UNION ALL SELECT 3, scope_key, slot, coalesce(expires_at, 0),
+        CASE WHEN confidence = 0 THEN 1 ELSE 0 END + CASE WHEN priority = 'critical' THEN 2 ELSE 0 END, NULL, NULL
+        FROM structured_memories
+        WHERE {visible} AND slot >= 0 AND (expires_at IS NOT NULL OR confidence = 0 OR priority = 'critical')
+"""
+_BLOCKS = "SELECT scope_key, term, first_slot, n, postings FROM ix_block WHERE "
+_FREQUENCIES = "SELECT term, sum(n) FROM ix_block WHERE "
+
+
+def _search_tails(
+    tails: Sequence[tuple[int, str, int, int, int, bytes, bytes]], bases: dict[str, int], terms: Sequence[str]
+) -> tuple[Ints, tuple[Ints, ...]]:
+    """The postings of *terms* in tail rows: the term of each, and its document, count, place and length."""
+    tails = [row for row in tails if row[1] in bases]
+    if not tails or not terms:
+        return np.zeros(0, np.int64), tuple(np.zeros(0, np.int64) for _ in range(4))
+    marks = np.frombuffer(b"".join([row[6] for row in tails]), MARK)
+    wanted, of_term = query_marks(terms)
+    at = np.searchsorted(wanted, marks)
+    at[at == len(wanted)] = 0
+    hits = np.flatnonzero(wanted[at] == marks)
+    term = of_term[at[hits]]
+    ends = np.cumsum([len(row[5]) for row in tails])
+    row_of = np.searchsorted(ends, hits, side="right")
+    columns = np.array([(bases[row[1]] + row[2], row[3], row[4]) for row in tails], np.int64)
+    count = np.frombuffer(b"".join([row[5] for row in tails]), np.uint8)[hits].astype(np.int64)
+    order = np.lexsort((row_of, term))
+    term, row_of, count = term[order], row_of[order], count[order]
+    return term, (columns[row_of, 0], count, columns[row_of, 1], columns[row_of, 2])
+
+
+def _fetch_blocks(tx: Tx, bases: dict[str, int], terms: Sequence[str]) -> tuple[Ints, tuple[Ints, ...]]:
+    """The postings of *terms* in blocks, ordered by scope, term and slot on every engine."""
+    keys = list(bases)
+    rows = []
+    if keys and terms:
+        condition = f"{among('scope_key', len(keys))} AND {among('term', len(terms))}"
+        rows = tx.rows(_BLOCKS + condition, (*padded(keys), *padded(terms)))
+        rows.sort(key=lambda row: row[:3])
+    index = {term: i for i, term in enumerate(terms)}
+    postings = unpack(b"".join([row[4] for row in rows]))
+    sizes = [row[3] for row in rows]
+    term = np.repeat(np.array([index[row[1]] for row in rows], np.int64), sizes)
+    base = np.repeat(np.array([bases[row[0]] for row in rows], np.int64), sizes)
+    return term, (
+        postings["slot"] + base,
+        postings["count"].astype(np.int64),
+        postings["place"].astype(np.int64),
+        postings["length"].astype(np.int64),
+    )
+
+
+def _rarest(tx: Tx, keys: Sequence[str], terms: Sequence[str], tail_term: Ints) -> set[int]:
+    """The indices of the `QUERY_TERMS_MAX` terms to keep: absent ones are left out first, then the commonest."""
+    frequency = np.bincount(tail_term, minlength=len(terms))[: len(terms)].tolist()
+    index = {term: i for i, term in enumerate(terms)}
+    if keys:
+        condition = f"{among('scope_key', len(keys))} AND {among('term', len(terms))} GROUP BY term"
+        for term, n in tx.rows(_FREQUENCIES + condition, (*padded(keys), *padded(terms))):
+            frequency[index[term]] += int(n)
+    order = sorted(range(len(terms)), key=lambda i: (frequency[i] == 0, frequency[i], i))
+    return set(order[:QUERY_TERMS_MAX])
