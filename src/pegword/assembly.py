@@ -1,4 +1,4 @@
-"""Where the parts are put together: one opened store with its services. The command line, the server and the embedded library begin here."""
+"""Where the parts are put together: one opened store with its services, on which the server, the command line and the library stand."""
 
 import time
 import uuid
@@ -10,6 +10,7 @@ from pegword.core.text import Analyser
 from pegword.services.access import Access
 from pegword.services.housekeeping import Housekeeper
 from pegword.services.memories import Memories
+from pegword.services.reindexing import Reindexer
 from pegword.services.turns import TurnLimits, Turns
 from pegword.settings import Settings
 from pegword.store.engine import Engine
@@ -35,6 +36,7 @@ class Services:
     memories: Memories
     turns: Turns
     access: Access
+    reindexer: Reindexer
     housekeeper: Housekeeper
 
     def close(self) -> None:
@@ -50,7 +52,7 @@ def open_services(
     create: bool = True,
     clock: Callable[[], int] = clock_us,
     new_id: Callable[[], str] = random_id,
-    notice: Callable[[str], None] = lambda line: None,
+    notice: Callable[[str], None] = lambda _: None,
     seen: Callable[[str], None] | None = None,
 ) -> Services:
     """Open the database at *path*, bring it to this program's schema, and build the services on it.
@@ -69,7 +71,8 @@ def open_services(
 def build_services(engine: Engine, settings: Settings, *, clock: Callable[[], int], new_id: Callable[[], str]) -> Services:
     """The services on an engine that is open and migrated."""
     analyser = Analyser(settings.memory_language)
-    housekeeper = Housekeeper(engine, clock=clock)
+    reindexer = Reindexer(engine, analyser)
+    housekeeper = Housekeeper(engine, clock=clock, reindex=reindexer.run)
     limits = TurnLimits(
         settings.memory_relevance_k, settings.memory_critical_k, settings.memory_budget_chars, settings.memory_preview_chars
     )
@@ -78,5 +81,6 @@ def build_services(engine: Engine, settings: Settings, *, clock: Callable[[], in
         Memories(engine, analyser, housekeeper, clock=clock, new_id=new_id),
         Turns(engine, analyser, housekeeper, clock=clock, new_id=new_id, limits=lambda: limits),
         Access(engine, clock=clock),
+        reindexer,
         housekeeper,
     )

@@ -1,8 +1,8 @@
 """Settings: a config file, then the environment, then flags, to one frozen value.
 
 The file is named by ``--config`` or ``PEGWORD_CONFIG``, else it is ``config.toml`` in the user's config folder; never one in the
-working directory. Each setting can be given as ``PEGWORD_SECTION__KEY``. An unknown key of a known section is an error that names the nearest
-known one; an unknown section is a warning.
+working directory. Each setting can be given as ``PEGWORD_SECTION__KEY``. An unknown key of a known section is an error that names
+the nearest known one; an unknown section is a warning.
 """
 
 import difflib
@@ -56,7 +56,7 @@ SETTINGS: Mapping[str, Mapping[str, Setting]] = {
         "language": Setting("english", "language of the stemmer", words=LANGUAGES),
     },
     "turnstone": {
-        "project_word": Setting("", "word answered for the kind project; empty: the one it was saved with", words=("", "project", "general")),
+        "project_word": Setting("", "word answered for kind project; empty: as it was saved", words=("", "project", "general")),
     },
 }  # fmt: skip
 

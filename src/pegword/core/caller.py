@@ -164,9 +164,7 @@ def check_scope_word(word: str) -> str:
 
 def _checked_id(scope_id: str) -> str:
     if len(scope_id) > SCOPE_ID_CHARS_MAX:
-        raise Invalid(
-            f"scope_id exceeds {SCOPE_ID_CHARS_MAX} character limit: it has {len(scope_id)}", field="scope_id"
-        )
+        raise Invalid(f"scope_id exceeds {SCOPE_ID_CHARS_MAX} character limit: it has {len(scope_id)}", field="scope_id")
     bad = next((c for c in scope_id if ord(c) < 32 or c == "\x7f" or 0xD800 <= ord(c) <= 0xDFFF), "")
     if bad:
         raise Invalid(f"scope_id holds the character U+{ord(bad):04X}, which no id may hold", field="scope_id")

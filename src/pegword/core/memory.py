@@ -170,9 +170,7 @@ def checked(draft: Draft) -> Draft:
         draft,
         name=normal_name(draft.name),
         content=checked_text(draft.content, "content", CONTENT_CHARS_MAX, blank=False),
-        description=None
-        if draft.description is None
-        else checked_text(draft.description, "description", DESCRIPTION_CHARS_MAX),
+        description=None if draft.description is None else checked_text(draft.description, "description", DESCRIPTION_CHARS_MAX),
         kind=kind,
         kind_word=word,
         tags=None if draft.tags is None else checked_tags(draft.tags),
@@ -211,9 +209,7 @@ def checked_text(text: str, field: str, chars_max: int, *, blank: bool = True) -
         try:
             text.encode()
         except UnicodeEncodeError as error:
-            raise Invalid(
-                f"{field} holds half of a character (U+{ord(text[error.start]):04X}), which is no text", field=field
-            ) from None
+            raise Invalid(f"{field} holds half of a character (U+{ord(text[error.start]):04X}), which is no text", field=field) from None
     return text
 
 

@@ -98,6 +98,7 @@ class Analyser:
 
     def __init__(self, language: str = "english") -> None:
         self.language = language
+        self.name = f"{ANALYSER_VERSION}:{language}"  # what the index writes down of who made its terms
         self._english = language == "english"
         self._stop_words = STOP_WORDS_ENGLISH if self._english else frozenset[str]()
         self._stemmers = threading.local()

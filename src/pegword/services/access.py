@@ -58,9 +58,7 @@ class Access:
             stored = access_rows.user_by_name(tx, folded(name))
         if stored is not None:
             return stored
-        added = self._engine.write(
-            lambda tx: access_rows.add_user(tx, user, folded(name)) or access_rows.user_by_name(tx, folded(name))
-        )
+        added = self._engine.write(lambda tx: access_rows.add_user(tx, user, folded(name)) or access_rows.user_by_name(tx, folded(name)))
         if added is None:
             raise Conflict(f"user '{name}' could not be added", field="name")
         return added

@@ -55,9 +55,7 @@ class Findings:
         """What each term gave to the ranked document at *position*."""
         document = self.ranked.documents[position]
         here = np.flatnonzero(self.found.postings.document == document)
-        return {
-            self.found.terms[i]: float(self.ranked.idf[i]) for i in self.found.postings.term[here].tolist()
-        }
+        return {self.found.terms[i]: float(self.ranked.idf[i]) for i in self.found.postings.term[here].tolist()}
 
     @property
     def total(self) -> int:
@@ -107,9 +105,7 @@ def _near(ranked: Ranked, limit: int) -> int:
     return min(int(np.count_nonzero(scores >= reach)), limit + NEAR_TIES_MAX)
 
 
-def _hits(
-    places: Sequence[tuple[str, int]], memories: Mapping[tuple[str, int], Memory], ranked: Ranked, limit: int
-) -> tuple[Hit, ...]:
+def _hits(places: Sequence[tuple[str, int]], memories: Mapping[tuple[str, int], Memory], ranked: Ranked, limit: int) -> tuple[Hit, ...]:
     """The best *limit* by score and prior; among equals the memory saved later, then the id, decides."""
     hits = [
         Hit(memory, float(ranked.scores[position]) * prior(memory), position)
@@ -130,9 +126,7 @@ def _banned(marked: Marked, filters: Filters) -> bool:
     return expired or (marked.doubted and not filters.include_doubted)
 
 
-def _allowed(
-    tx: Tx, visible: Visible, found: Found, filters: Filters, apart: Sequence[int]
-) -> npt.NDArray[np.bool_] | None:
+def _allowed(tx: Tx, visible: Visible, found: Found, filters: Filters, apart: Sequence[int]) -> npt.NDArray[np.bool_] | None:
     """Of each document whether it may be a hit; None when all may. *apart* are shown anyway."""
     banned = [m.document for m in found.marked if _banned(m, filters)] + list(apart)
     if not banned and not filters.narrow:
@@ -150,7 +144,8 @@ def _holding(found: Found, terms: Sequence[int]) -> npt.NDArray[np.bool_]:
     """Of each document whether it holds every one of *terms*."""
     postings = found.postings
     here = np.isin(postings.term, np.array(terms, np.int64))
-    return np.bincount(postings.document[here], minlength=postings.documents) == len(terms)
+    held = np.bincount(postings.document[here], minlength=postings.documents)
+    return np.equal(held, len(terms))
 
 
 def _both(one: npt.NDArray[np.bool_] | None, other: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:

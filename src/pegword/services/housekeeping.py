@@ -23,11 +23,13 @@ _log = logging.getLogger("pegword.housekeeping")
 class Housekeeper:
     """Does small work on its own thread, in order; more than `WAITING_MAX` waiting is dropped, oldest first.
 
-    *clock* gives microseconds since 1970. Without `start` nothing runs until `settle`.
+    *clock* gives microseconds since 1970; *reindex* brings scopes of an older analyser up to date. Nothing runs
+    before `start`, but `settle` can be called without it.
     """
 
-    def __init__(self, engine: Engine, *, clock: Callable[[], int]) -> None:
+    def __init__(self, engine: Engine, *, clock: Callable[[], int], reindex: Callable[[], object] = int) -> None:
         self._engine = engine
+        self._reindex = reindex
         self._clock = clock
         self._waiting: deque[Callable[[Tx], None]] = deque(maxlen=WAITING_MAX)
         self._scopes: dict[str, None] = {}
@@ -73,6 +75,7 @@ class Housekeeper:
         self.settle()
 
     def _run(self) -> None:
+        self._try(self._reindex)
         while not self._stopping:
             self._wake.wait(SWEEP_EVERY_S)
             self._wake.clear()

@@ -1,10 +1,11 @@
 """The use cases of a memory: save, get, search, list, change, revert, delete. Every method takes a caller first."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from typing import NoReturn
 
 from pegword.core.caller import Caller, Scope, Visible, reach
-from pegword.core.errors import Damaged, Invalid, NotFound, VersionMismatch
+from pegword.core.errors import NotFound, VersionMismatch
 from pegword.core.memory import (
     NEVER,
     Draft,
@@ -16,7 +17,7 @@ from pegword.core.memory import (
     normal_name,
     trust_of,
 )
-from pegword.core.text import ANALYSER_VERSION, Analyser
+from pegword.core.text import Analyser
 from pegword.services.finding import Findings, Hit, find
 from pegword.services.housekeeping import Housekeeper
 from pegword.store import memory_rows, postings
@@ -168,7 +169,7 @@ class Memories:
     def update(self, caller: Caller, memory_id: str, changes: Changes) -> Saved:
         """Change some fields of a memory; what is not named stays."""
         caller.require("write")
-        return self._change(caller, memory_id, "update", lambda tx, memory: _draft(memory, changes))
+        return self._change(caller, memory_id, "update", lambda _, memory: _draft(memory, changes))
 
     def versions(self, caller: Caller, memory_id: str) -> tuple[Version, ...]:
         """Every version of a memory, newest first; the first one is how it stands."""
@@ -248,7 +249,7 @@ class Memories:
         old = (memory.slot, memory.length) if memory.slot != NOT_INDEXED else None
         sitting, named = _sitting(caller, draft)
         entered = postings.enter(
-            tx, memory.scope.key, document, sitting=sitting, named=named, now=now, analyser=analyser_name(self._analyser), old=old
+            tx, memory.scope.key, document, sitting=sitting, named=named, now=now, analyser=self._analyser.name, old=old
         )
         if draft.tags is not None:
             memory_rows.set_tags(tx, memory, fresh=written.outcome == "created")
@@ -256,18 +257,15 @@ class Memories:
         memory_rows.add_version(tx, memory, action if written.outcome == "updated" else "save")
         return Saved(memory, written.outcome, tuple(warnings)), entered.due
 
-    def _mismatch(self, tx: Tx, draft: Draft) -> None:
+    def _mismatch(self, tx: Tx, draft: Draft) -> NoReturn:
         stored = memory_rows.by_name(tx, draft.scope, draft.name, draft.shelf)
         created_now = stored is not None and stored.slot == NOT_INDEXED and not stored.content_hash
         current = 0 if stored is None or created_now else stored.version
-        raise VersionMismatch(
-            f"Memory '{draft.name}' is at version {current}, not at {draft.expected_version}", current=current
-        )
+        raise VersionMismatch(f"Memory '{draft.name}' is at version {current}, not at {draft.expected_version}", current=current)
 
     def _remove(self, tx: Tx, memory: Memory) -> Memory:
-        texts = [(memory.name, memory.description, memory.content, memory.tags), *memory_rows.version_texts(tx, memory)]
         terms: dict[str, int] = {}
-        for name, description, content, tags in texts:
+        for name, description, content, tags in memory_rows.texts(tx, memory):
             terms |= self._analyser.document(content, (name, description, *tags)).counts
         if memory.slot != NOT_INDEXED:
             postings.leave(tx, memory.scope.key, memory.slot, memory.length, sorted(terms))
@@ -290,9 +288,7 @@ class Memories:
         def whole(memory: Memory) -> str:
             return " \n ".join((memory.name, memory.description, *memory.tags, memory.content))
 
-        kept = tuple(
-            hit for hit in findings.hits if all(self._analyser.holds_phrase(whole(hit.memory), p) for p in phrases)
-        )
+        kept = tuple(hit for hit in findings.hits if all(self._analyser.holds_phrase(whole(hit.memory), p) for p in phrases))
         return kept, len(kept)
 
     def _filters(self, kind: str, tag: str, include_expired: bool) -> Filters:
@@ -303,11 +299,6 @@ class Memories:
     def _count_access(self, memory_id: str) -> None:
         now = self._clock()
         self._housekeeper.later(lambda tx: memory_rows.accessed(tx, [memory_id], now))
-
-
-def analyser_name(analyser: Analyser) -> str:
-    """What the index writes down of the analyser that made its terms."""
-    return f"{ANALYSER_VERSION}:{analyser.language}"
 
 
 def _sitting(caller: Caller, draft: Draft) -> tuple[str, bool]:

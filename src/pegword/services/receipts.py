@@ -5,7 +5,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-
 from pegword.core import render
 from pegword.core.caller import Caller, Scope
 from pegword.core.errors import NotFound

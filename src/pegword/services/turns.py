@@ -14,8 +14,8 @@ from pegword.services import receipts
 from pegword.services.finding import Findings, find
 from pegword.services.housekeeping import Housekeeper
 from pegword.services.receipts import Explanation, Weighed
-from pegword.store import memory_rows, postings
-from pegword.store.engine import Engine, Tx
+from pegword.store import memory_rows
+from pegword.store.engine import Engine
 from pegword.store.memory_rows import Filters
 
 MODES = ("system", "tail")

@@ -14,10 +14,12 @@ import numpy as np
 import numpy.typing as npt
 
 from pegword.store.engine import Engine, Tx, among, padded
-from pegword.store.packing import BLOCK_POSTINGS_MAX, Packed, pack, unpack, unpack_tail
+from pegword.store.packing import BLOCK_POSTINGS_MAX, Gathered, Packed, unpack, unpack_tail
 from pegword.store.postings import TAIL_MAX, needs_rebuild
 
 Ints = npt.NDArray[np.int64]
+BlockKey = tuple[str, str, int]
+BlockRow = tuple[str, str, int, int, bytes]
 
 REBUILD_BLOCKS_MAX = 2_000  # blocks written anew in one transaction
 _TERMS_AT_ONCE = 500
@@ -31,7 +33,7 @@ _LAST_BLOCKS = """
         ON last.term = b.term AND last.first_slot = b.first_slot
     WHERE b.scope_key = ?
 """
-_PUT_BLOCK = """
+PUT_BLOCK = """
     INSERT INTO ix_block (scope_key, term, first_slot, n, postings) VALUES (?, ?, ?, ?, ?)
     ON CONFLICT (scope_key, term, first_slot) DO UPDATE SET n = excluded.n, postings = excluded.postings
 """
@@ -49,11 +51,7 @@ _REBUILT = "UPDATE ix_scope SET dead_n = (SELECT count(*) FROM ix_dead WHERE sco
 
 def due(tx: Tx) -> list[str]:
     """The keys of the scopes whose tail is full or whose dead are many."""
-    return [
-        key
-        for key, tail_n, dead_n, n in tx.rows(_DUE, (TAIL_MAX, TAIL_MAX))
-        if tail_n >= TAIL_MAX or needs_rebuild(dead_n, n)
-    ]
+    return [key for key, tail_n, dead_n, n in tx.rows(_DUE, (TAIL_MAX, TAIL_MAX)) if tail_n >= TAIL_MAX or needs_rebuild(dead_n, n)]
 
 
 def tidy(engine: Engine, scope_key: str) -> None:
@@ -74,18 +72,17 @@ def fold(tx: Tx, scope_key: str, *, at_least: int = TAIL_MAX) -> bool:
     tail = tx.rows(_TAIL, (scope_key, TAIL_MAX))
     if not tail:
         return False
-    fresh: dict[str, list[tuple[int, int, int, int]]] = {}
+    fresh = Gathered()
     for slot, place, length, term_counts, terms in tail:
-        for term, count in unpack_tail(term_counts, terms).items():
-            fresh.setdefault(term, []).append((slot, count, place, length))
-    last = _last_blocks(tx, scope_key, sorted(fresh))
-    puts = []
-    for term in sorted(fresh):
-        postings = pack(fresh[term])
+        fresh.add(slot, place, length, unpack_tail(term_counts, terms))
+    last = _last_blocks(tx, scope_key, fresh.terms())
+    puts: list[BlockRow] = []
+    for term in fresh.terms():
+        postings = fresh.of(term)
         if term in last and len(last[term]) < BLOCK_POSTINGS_MAX:
             postings = np.concatenate((last[term], postings))
-        puts += _blocks(scope_key, term, postings)
-    tx.run_many(_PUT_BLOCK, puts)
+        puts += blocks(scope_key, term, postings)
+    tx.run_many(PUT_BLOCK, puts)
     tx.run(_CUT_TAIL, (scope_key, tail[-1][0]))
     tx.run(_FOLDED, (len(tail), scope_key))
     return True
@@ -104,16 +101,6 @@ def rebuild(engine: Engine, scope_key: str) -> None:
     engine.write(lambda tx: _bury(tx, scope_key, dead))
 
 
-def write_scope(tx: Tx, scope_key: str, rows: Sequence[tuple[int, int, int, dict[str, int]]]) -> None:
-    """Put all of a scope's memories, each (slot, place, length, counts) by slot, into empty blocks."""
-    fresh: dict[str, list[tuple[int, int, int, int]]] = {}
-    for slot, place, length, counts in rows:
-        for term, count in counts.items():
-            fresh.setdefault(term, []).append((slot, count, place, length))
-    for term in sorted(fresh):
-        tx.run_many(_PUT_BLOCK, _blocks(scope_key, term, pack(fresh[term])))
-
-
 def _last_blocks(tx: Tx, scope_key: str, terms: Sequence[str]) -> dict[str, Packed]:
     """The last block of each of *terms*, by term."""
     found: dict[str, Packed] = {}
@@ -125,7 +112,7 @@ def _last_blocks(tx: Tx, scope_key: str, terms: Sequence[str]) -> dict[str, Pack
     return found
 
 
-def _blocks(scope_key: str, term: str, postings: Packed) -> Iterator[tuple[str, str, int, int, bytes]]:
+def blocks(scope_key: str, term: str, postings: Packed) -> Iterator[BlockRow]:
     """The rows of ix_block that hold *postings*."""
     for start in range(0, len(postings), BLOCK_POSTINGS_MAX):
         some = postings[start : start + BLOCK_POSTINGS_MAX]
@@ -134,20 +121,21 @@ def _blocks(scope_key: str, term: str, postings: Packed) -> Iterator[tuple[str, 
 
 def _rewrite_some(tx: Tx, scope_key: str, at: tuple[str, int], dead: Ints) -> tuple[str, int] | None:
     """Write the next blocks after *at* anew; where to go on, or None when that was the last."""
-    blocks = tx.rows(_NEXT_BLOCKS, (scope_key, at[0], at[0], at[1], REBUILD_BLOCKS_MAX))
-    drops, puts = [], []
-    for term, group in groupby(blocks, key=itemgetter(0)):
+    rows = tx.rows(_NEXT_BLOCKS, (scope_key, at[0], at[0], at[1], REBUILD_BLOCKS_MAX))
+    drops: list[BlockKey] = []
+    puts: list[BlockRow] = []
+    for term, group in groupby(rows, key=itemgetter(0)):
         firsts, data = zip(*((first_slot, data) for _, first_slot, data in group), strict=True)
         postings = unpack(b"".join(data))
         kept = postings[~np.isin(postings["slot"], dead)]
         if len(kept) < len(postings):
             drops += [(scope_key, term, first_slot) for first_slot in firsts]
-            puts += _blocks(scope_key, term, kept)
+            puts += blocks(scope_key, term, kept)
     if drops:
         tx.run_many(_DROP_BLOCK, drops)
     if puts:
-        tx.run_many(_PUT_BLOCK, puts)
-    return (blocks[-1][0], blocks[-1][1]) if len(blocks) == REBUILD_BLOCKS_MAX else None
+        tx.run_many(PUT_BLOCK, puts)
+    return (rows[-1][0], rows[-1][1]) if len(rows) == REBUILD_BLOCKS_MAX else None
 
 
 def _bury(tx: Tx, scope_key: str, dead: Sequence[int]) -> None:

@@ -19,7 +19,7 @@ from pegword.core.memory import (
     folded,
     hash_of,
 )
-from pegword.store.engine import Tx, among, padded
+from pegword.store.engine import Row, Tx, among, padded
 from pegword.store.postings import within
 
 NOT_INDEXED = -1  # the slot of a memory that is not, or no longer, in the index
@@ -91,7 +91,7 @@ _VERSIONS = """
 """
 _DROP_TAGS = "DELETE FROM memory_tags WHERE scope_key = ? AND memory_id = ?"
 _ADD_TAG = "INSERT INTO memory_tags (scope_key, memory_id, tag_key) VALUES "
-_SELECT = f"SELECT {_COLUMNS} FROM structured_memories WHERE "
+_SELECT = f"SELECT {_COLUMNS} FROM structured_memories AS m WHERE "
 _IDS = "SELECT scope_key, slot, memory_id, version FROM structured_memories WHERE "
 _DELETE = "DELETE FROM structured_memories WHERE memory_id = ?"
 _DELETE_VERSIONS = "DELETE FROM memory_versions WHERE scope_key = ? AND memory_id = ?"
@@ -211,8 +211,8 @@ def ids_by_slots(tx: Tx, slots: Sequence[tuple[str, int]]) -> dict[tuple[str, in
 def newest(tx: Tx, visible: Visible, filters: Filters, limit: int) -> list[Memory]:
     """The *limit* memories saved last, newest first."""
     condition, parameters = _filtered(visible, filters)
-    sql = f"{_SELECT.replace('structured_memories', 'structured_memories AS m')}{condition} ORDER BY updated DESC, slot DESC, memory_id LIMIT ?"
-    return [m for m in map(_memory, tx.rows(sql, (*parameters, limit))) if is_sound(m)]
+    rows = tx.rows(f"{_SELECT}{condition} ORDER BY updated DESC, slot DESC, memory_id LIMIT ?", (*parameters, limit))
+    return [m for m in map(_memory, rows) if is_sound(m)]
 
 
 def count(tx: Tx, visible: Visible, filters: Filters) -> int:
@@ -239,10 +239,11 @@ def version(tx: Tx, scope_key: str, memory_id: str, number: int) -> Version | No
     return _version(rows[0]) if rows else None
 
 
-def version_texts(tx: Tx, memory: Memory) -> list[tuple[str, str, str, tuple[str, ...]]]:
-    """Name, description, content and tags of every version of *memory*."""
+def texts(tx: Tx, memory: Memory) -> list[tuple[str, str, str, tuple[str, ...]]]:
+    """Name, description, content and tags of *memory* as it stands and of every version of it."""
     rows = tx.rows(_VERSION_TEXTS, (memory.scope.key, memory.memory_id))
-    return [(name, description, content, tuple(json.loads(tags))) for name, description, content, tags in rows]
+    then = [(name, description, content, tuple(json.loads(tags))) for name, description, content, tags in rows]
+    return [(memory.name, memory.description, memory.content, memory.tags), *then]
 
 
 def delete(tx: Tx, memory: Memory) -> None:
@@ -284,7 +285,7 @@ def _filtered(visible: Visible, filters: Filters) -> tuple[str, list[object]]:
         parameters.append(filters.kind)
     if filters.tag:
         parts.append(
-            "EXISTS (SELECT 1 FROM memory_tags AS t WHERE t.scope_key = m.scope_key AND t.tag_key = ? AND t.memory_id = m.memory_id)"
+            "EXISTS (SELECT 1 FROM memory_tags AS t WHERE t.scope_key = m.scope_key AND t.memory_id = m.memory_id AND t.tag_key = ?)"
         )
         parameters.append(folded(filters.tag))
     if not filters.include_expired:
@@ -295,17 +296,11 @@ def _filtered(visible: Visible, filters: Filters) -> tuple[str, list[object]]:
     return " AND ".join(parts), parameters
 
 
-def _memory(row: Sequence[object]) -> Memory:
+def _memory(row: Row) -> Memory:
     memory_id, scope_key, shelf, name, kind, kind_word, description, content, tags, *rest = row
-    return Memory(  # type: ignore[call-arg]
-        memory_id, Scope.from_key(scope_key), shelf, name, kind, kind_word, description, content, tuple(json.loads(tags)), *rest  # type: ignore[arg-type]
-    )
+    return Memory(memory_id, Scope.from_key(scope_key), shelf, name, kind, kind_word, description, content, tuple(json.loads(tags)), *rest)
 
 
-def _version(row: Sequence[object]) -> Version:
-    memory_id, number, action, name, kind, description, content, tags, *rest = row
-    *before, verified, confidence, expires_at, saved, content_hash = rest
-    return Version(  # type: ignore[call-arg]
-        memory_id, number, action, name, kind, description, content, tuple(json.loads(tags)), *before,  # type: ignore[arg-type]
-        bool(verified), confidence, expires_at, saved, content_hash,  # type: ignore[arg-type]
-    )  # fmt: skip
+def _version(row: Row) -> Version:
+    fields = [*row[:7], tuple(json.loads(row[7])), *row[8:12], bool(row[12]), *row[13:]]
+    return Version(*fields)

@@ -1,5 +1,6 @@
 """Bring a database to the schema of this program: numbered files, forward only, each in one transaction."""
 
+from functools import partial
 from importlib import resources
 
 from pegword.core.errors import NewerDatabase
@@ -21,12 +22,10 @@ def migrate(engine: Engine) -> None:
     with engine.read() as tx:
         done = _done(tx)
     if done > known[-1][0]:
-        raise NewerDatabase(
-            f"the database is at schema {done}, this program knows {known[-1][0]}: install the newer Pegword again"
-        )
+        raise NewerDatabase(f"the database is at schema {done}, this program knows {known[-1][0]}: install the newer Pegword again")
     for number, name, sql in known:
         if number > done:
-            engine.write(lambda tx, number=number, name=name, sql=sql: _apply(tx, engine, number, name, sql))
+            engine.write(partial(_apply, engine=engine, number=number, name=name, sql=sql))
 
 
 def _done(tx: Tx) -> int:
@@ -39,7 +38,7 @@ def _done(tx: Tx) -> int:
         raise
 
 
-def _apply(tx: Tx, engine: Engine, number: int, name: str, sql: str) -> None:
+def _apply(tx: Tx, *, engine: Engine, number: int, name: str, sql: str) -> None:
     tx.run(_HISTORY)
     if _done(tx) >= number:  # another process was first
         return

@@ -1,6 +1,8 @@
 """How the index lies in bytes: postings of eight bytes each, and the marks by which a tail row is searched."""
 
-from collections.abc import Iterable, Mapping, Sequence
+import sys
+from array import array
+from collections.abc import Mapping, Sequence
 from hashlib import blake2b
 
 import numpy as np
@@ -43,11 +45,38 @@ def query_marks(terms: Sequence[str]) -> tuple[Marks, npt.NDArray[np.int64]]:
     return marks[order], order
 
 
-def pack(postings: Iterable[tuple[int, int, int, int]]) -> Packed:
-    """Postings from (slot, count, place, length), in the order given."""
-    return np.array(list(postings), POSTING)
+def packed(slot: int, count: int, place: int, length: int) -> int:
+    """One posting as a number whose little-endian bytes are those of `POSTING`."""
+    return slot | count << 32 | place << 40 | length << 48
 
 
 def unpack(data: bytes) -> Packed:
     """The postings of one block, or of several joined."""
     return np.frombuffer(data, POSTING)
+
+
+class Gathered:
+    """The postings of many memories by term, eight bytes each, as they are put together for blocks."""
+
+    def __init__(self) -> None:
+        self._by_term: dict[str, array[int]] = {}
+
+    def add(self, slot: int, place: int, length: int, counts: Mapping[str, int]) -> None:
+        """Take in one memory; slots must come in rising order."""
+        for term, count in counts.items():
+            postings = self._by_term.get(term)
+            if postings is None:
+                postings = self._by_term[term] = array("Q")
+            postings.append(packed(slot, count, place, length))
+
+    def terms(self) -> list[str]:
+        """The terms that were taken in, in order."""
+        return sorted(self._by_term)
+
+    def of(self, term: str) -> Packed:
+        """The postings of *term*."""
+        postings = self._by_term[term]
+        if sys.byteorder == "big":
+            postings = array("Q", postings)
+            postings.byteswap()
+        return unpack(postings.tobytes())

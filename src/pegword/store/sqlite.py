@@ -89,7 +89,7 @@ class SqliteEngine:
         path: Path,
         *,
         create: bool = True,
-        notice: Callable[[str], None] = lambda line: None,
+        notice: Callable[[str], None] = lambda _: None,
         seen: Callable[[str], None] | None = None,
         allow_unsafe_sqlite: bool = False,
     ) -> None:
@@ -194,7 +194,7 @@ class SqliteEngine:
             connection = apsw.Connection(str(self.path), flags=flags, statementcachesize=STATEMENTS_CACHED)
             connection.set_busy_timeout(BUSY_WAIT_MS)  # first, so that everything after it waits
             application = connection.pragma("application_id")
-            tables = connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0]
+            tables = connection.execute("SELECT count(*) FROM sqlite_schema").get
             if tables and application != APPLICATION_ID:
                 raise NewerDatabase(f"{self.path} is a SQLite database of another program; name another file")
             if not self.read_only:
