@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pegword.store.engine import Engine, Tx, among, padded
-from pegword.store.packing import BLOCK_POSTINGS_MAX, Gathered, Packed, unpack, unpack_tail
+from pegword.store.packing import BLOCK_POSTINGS_MAX, POSTING_BYTES, Gathered, first_slot, unpack, unpack_tail
 from pegword.store.postings import TAIL_MAX, needs_rebuild
 
 Ints = npt.NDArray[np.int64]
@@ -23,15 +23,16 @@ BlockRow = tuple[str, str, int, int, bytes]
 
 REBUILD_BLOCKS_MAX = 2_000  # blocks written anew in one transaction
 _TERMS_AT_ONCE = 500
+_BLOCK_BYTES = BLOCK_POSTINGS_MAX * POSTING_BYTES
 
 _DUE = "SELECT scope_key, tail_n, dead_n, n FROM ix_scope WHERE tail_n >= ? OR dead_n > ? ORDER BY scope_key"
 _COUNTS = "SELECT tail_n, dead_n, n FROM ix_scope WHERE scope_key = ?"
-_TAIL = "SELECT slot, place, length, counts, terms FROM ix_tail WHERE scope_key = ? ORDER BY slot LIMIT ?"
+_TAIL = "SELECT slot, place, length, counts, marks, unspelt FROM ix_tail WHERE scope_key = ? ORDER BY slot LIMIT ?"
 _LAST_BLOCKS = """
-    SELECT b.term, b.first_slot, b.n, b.postings FROM ix_block AS b
+    SELECT b.term, b.postings FROM ix_block AS b
     JOIN (SELECT term, max(first_slot) AS first_slot FROM ix_block WHERE scope_key = ? AND {terms} GROUP BY term) AS last
         ON last.term = b.term AND last.first_slot = b.first_slot
-    WHERE b.scope_key = ?
+    WHERE b.scope_key = ? AND b.n < ?
 """
 PUT_BLOCK = """
     INSERT INTO ix_block (scope_key, term, first_slot, n, postings) VALUES (?, ?, ?, ?, ?)
@@ -73,15 +74,12 @@ def fold(tx: Tx, scope_key: str, *, at_least: int = TAIL_MAX) -> bool:
     if not tail:
         return False
     fresh = Gathered()
-    for slot, place, length, term_counts, terms in tail:
-        fresh.add(slot, place, length, unpack_tail(term_counts, terms))
+    for slot, place, length, *terms in tail:
+        fresh.add(slot, place, length, unpack_tail(*terms))
     last = _last_blocks(tx, scope_key, fresh.terms())
     puts: list[BlockRow] = []
     for term in fresh.terms():
-        postings = fresh.of(term)
-        if term in last and len(last[term]) < BLOCK_POSTINGS_MAX:
-            postings = np.concatenate((last[term], postings))
-        puts += blocks(scope_key, term, postings)
+        puts += blocks(scope_key, term, last.get(term, b"") + fresh.of(term))
     tx.run_many(PUT_BLOCK, puts)
     tx.run(_CUT_TAIL, (scope_key, tail[-1][0]))
     tx.run(_FOLDED, (len(tail), scope_key))
@@ -101,22 +99,21 @@ def rebuild(engine: Engine, scope_key: str) -> None:
     engine.write(lambda tx: _bury(tx, scope_key, dead))
 
 
-def _last_blocks(tx: Tx, scope_key: str, terms: Sequence[str]) -> dict[str, Packed]:
-    """The last block of each of *terms*, by term."""
-    found: dict[str, Packed] = {}
+def blocks(scope_key: str, term: str, postings: bytes) -> Iterator[BlockRow]:
+    """The rows of ix_block that hold packed *postings*."""
+    for start in range(0, len(postings), _BLOCK_BYTES):
+        some = postings[start : start + _BLOCK_BYTES]
+        yield scope_key, term, first_slot(some), len(some) // POSTING_BYTES, some
+
+
+def _last_blocks(tx: Tx, scope_key: str, terms: Sequence[str]) -> dict[str, bytes]:
+    """The postings of the last block of each of *terms*, by term, where it still has room."""
+    found: dict[str, bytes] = {}
     for start in range(0, len(terms), _TERMS_AT_ONCE):
         some = terms[start : start + _TERMS_AT_ONCE]
         sql = _LAST_BLOCKS.replace("{terms}", among("term", len(some)))
-        for term, _, _, data in tx.rows(sql, (scope_key, *padded(some), scope_key)):
-            found[term] = unpack(data)
+        found.update(tx.rows(sql, (scope_key, *padded(some), scope_key, BLOCK_POSTINGS_MAX)))
     return found
-
-
-def blocks(scope_key: str, term: str, postings: Packed) -> Iterator[BlockRow]:
-    """The rows of ix_block that hold *postings*."""
-    for start in range(0, len(postings), BLOCK_POSTINGS_MAX):
-        some = postings[start : start + BLOCK_POSTINGS_MAX]
-        yield scope_key, term, int(some["slot"][0]), len(some), some.tobytes()
 
 
 def _rewrite_some(tx: Tx, scope_key: str, at: tuple[str, int], dead: Ints) -> tuple[str, int] | None:
@@ -125,12 +122,12 @@ def _rewrite_some(tx: Tx, scope_key: str, at: tuple[str, int], dead: Ints) -> tu
     drops: list[BlockKey] = []
     puts: list[BlockRow] = []
     for term, group in groupby(rows, key=itemgetter(0)):
-        firsts, data = zip(*((first_slot, data) for _, first_slot, data in group), strict=True)
+        _, firsts, data = zip(*group, strict=True)
         postings = unpack(b"".join(data))
         kept = postings[~np.isin(postings["slot"], dead)]
         if len(kept) < len(postings):
-            drops += [(scope_key, term, first_slot) for first_slot in firsts]
-            puts += blocks(scope_key, term, kept)
+            drops += [(scope_key, term, first) for first in firsts]
+            puts += blocks(scope_key, term, kept.tobytes())
     if drops:
         tx.run_many(_DROP_BLOCK, drops)
     if puts:

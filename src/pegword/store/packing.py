@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 BLOCK_POSTINGS_MAX = 512
+POSTING_BYTES = 8
 
 # One occurrence of a term: little-endian on every machine, so a file can be carried from one to another.
 POSTING = np.dtype([("slot", "<u4"), ("count", "u1"), ("place", "u1"), ("length", "<u2")])
@@ -16,6 +17,11 @@ MARK = np.dtype("<u8")
 _MARK_BYTES = 8
 _LONG = b"\xff"  # begins the mark of a term above eight bytes: no UTF-8 text begins so
 
+_SIEVE_BITS = 14
+_SIEVE_SHIFT = np.uint64(64 - _SIEVE_BITS)
+_SIEVE_FACTOR = np.uint64(0x9E3779B97F4A7C15)  # an odd number that spreads neighbours over the whole table
+
+Ints = npt.NDArray[np.int64]
 Packed = npt.NDArray[np.void]
 Marks = npt.NDArray[np.uint64]
 
@@ -29,20 +35,38 @@ def mark(term: str) -> bytes:
 
 
 def pack_tail(counts: Mapping[str, int]) -> tuple[bytes, bytes, str]:
-    """The counts, the marks and the terms of one memory, in one order, for its tail row."""
-    return bytes(counts.values()), b"".join(map(mark, counts)), "\n".join(counts)
+    """The counts and the marks of one memory's terms, and the terms that their marks do not spell, in one order, for its tail row."""
+    marks = [mark(term) for term in counts]
+    unspelt = [term for term, sign in zip(counts, marks, strict=True) if sign[:1] == _LONG]
+    return bytes(counts.values()), b"".join(marks), "\n".join(unspelt)
 
 
-def unpack_tail(counts: bytes, terms: str) -> dict[str, int]:
+def unpack_tail(counts: bytes, marks: bytes, unspelt: str) -> dict[str, int]:
     """The terms of a tail row with their counts."""
-    return dict(zip(terms.split("\n"), counts, strict=True)) if terms else {}
+    rest = iter(unspelt.split("\n"))
+    signs = (marks[at : at + _MARK_BYTES] for at in range(0, len(marks), _MARK_BYTES))
+    terms = (next(rest) if sign[:1] == _LONG else sign.rstrip(b"\0").decode() for sign in signs)
+    return dict(zip(terms, counts, strict=True))
 
 
-def query_marks(terms: Sequence[str]) -> tuple[Marks, npt.NDArray[np.int64]]:
-    """The marks of *terms*, sorted, and for each the index of its term."""
-    marks = np.frombuffer(b"".join(map(mark, terms)), MARK)
-    order = np.argsort(marks)
-    return marks[order], order
+def find_marks(marks: Marks, terms: Sequence[str]) -> tuple[Ints, Ints]:
+    """Where in *marks* one of *terms* stands, and the index of the term for each such place."""
+    wanted = np.frombuffer(b"".join(map(mark, terms)), MARK)
+    order = np.argsort(wanted)
+    wanted = wanted[order]
+    # Most marks are of no term of the query: a small table leaves few to look up.
+    maybe = np.zeros(1 << _SIEVE_BITS, np.bool_)
+    maybe[_sieve(wanted)] = True
+    places = np.flatnonzero(maybe[_sieve(marks)])
+    candidates = marks[places]
+    at = np.searchsorted(wanted, candidates)
+    at[at == len(wanted)] = 0
+    sure = wanted[at] == candidates
+    return places[sure], order[at[sure]]
+
+
+def _sieve(marks: Marks) -> Marks:
+    return (marks * _SIEVE_FACTOR) >> _SIEVE_SHIFT
 
 
 def packed(slot: int, count: int, place: int, length: int) -> int:
@@ -53,6 +77,11 @@ def packed(slot: int, count: int, place: int, length: int) -> int:
 def unpack(data: bytes) -> Packed:
     """The postings of one block, or of several joined."""
     return np.frombuffer(data, POSTING)
+
+
+def first_slot(data: bytes) -> int:
+    """The slot of the first of some postings."""
+    return int.from_bytes(data[:4], "little")
 
 
 class Gathered:
@@ -73,10 +102,10 @@ class Gathered:
         """The terms that were taken in, in order."""
         return sorted(self._by_term)
 
-    def of(self, term: str) -> Packed:
-        """The postings of *term*."""
+    def of(self, term: str) -> bytes:
+        """The postings of *term*, packed."""
         postings = self._by_term[term]
         if sys.byteorder == "big":
             postings = array("Q", postings)
             postings.byteswap()
-        return unpack(postings.tobytes())
+        return postings.tobytes()

@@ -14,8 +14,8 @@ import numpy.typing as npt
 from pegword.core.caller import Visible
 from pegword.core.ranking import QUERY_TERMS_MAX, Postings
 from pegword.core.text import Document
-from pegword.store.engine import Tx, among, padded
-from pegword.store.packing import MARK, pack_tail, query_marks, unpack
+from pegword.store.engine import Row, Tx, among, padded
+from pegword.store.packing import MARK, find_marks, pack_tail, unpack
 
 TAIL_MAX = 128
 SITTING_GAP_US = 30 * 60 * 1_000_000
@@ -42,7 +42,7 @@ _ENTER = """
             THEN s.sitting_place + 1 ELSE 0 END
     RETURNING next_slot - 1, sitting_place, tail_n, dead_n, n
 """
-_ADD_TAIL = "INSERT INTO ix_tail (scope_key, slot, place, length, counts, marks, terms) VALUES (?, ?, ?, ?, ?, ?, ?)"
+_ADD_TAIL = "INSERT INTO ix_tail (scope_key, slot, place, length, counts, marks, unspelt) VALUES (?, ?, ?, ?, ?, ?, ?)"
 _DROP_TAIL = "DELETE FROM ix_tail WHERE scope_key = ? AND slot = ?"
 _ADD_DEAD = "INSERT INTO ix_dead (scope_key, slot) VALUES (?, ?)"
 _LEAVE = """
@@ -168,37 +168,37 @@ def _rewrite(tx: Tx, scope_key: str, blocks: Sequence[tuple[str, int, bytes]], d
 def fetch(tx: Tx, visible: Visible, terms: Sequence[str]) -> Found:
     """Everything that the index knows of *terms* in the *visible* scopes: two statements, three for a query above the cap."""
     condition, parameters = within(visible)
-    rows = tx.rows(_SCOPES.replace("{visible}", condition), parameters * 4) if condition else []
-    bases, documents, memories, words = {}, 0, 0, 0
-    for kind, key, next_slot, n, length, _, _ in rows:
-        if kind == _STATISTICS:
-            bases[key] = documents
-            documents += next_slot
-            memories += n
-            words += length
-    tails = [row for row in rows if row[0] == _TAIL]
+    rows: tuple[list[Row], ...] = ([], [], [], [])
+    for row in tx.rows(_SCOPES.replace("{visible}", condition), parameters * 4) if condition else ():
+        rows[row[0]].append(row)
+    bases, documents = {}, 0
+    for _, key, next_slot, *_ in rows[_STATISTICS]:
+        bases[key] = documents
+        documents += next_slot
+    tails = rows[_TAIL]
     left_out: tuple[str, ...] = ()
-    tail_term, tail_postings = _search_tails(tails, bases, terms)
+    tail_term, in_tails = _search_tails(tails, bases, terms)
     if len(terms) > QUERY_TERMS_MAX:
         kept = _rarest(tx, list(bases), terms[:QUERY_TERMS_READ_MAX], tail_term)
         left_out = tuple(term for i, term in enumerate(terms) if i not in kept)
         terms = [term for i, term in enumerate(terms) if i in kept]
-        tail_term, tail_postings = _search_tails(tails, bases, terms)
-    term, postings = _fetch_blocks(tx, bases, terms)
-    dead = np.array([bases[key] + slot for kind, key, slot, *_ in rows if kind == _DEAD and key in bases], np.int64)
-    if len(dead) and len(postings[0]):
-        alive = ~np.isin(postings[0], dead)
-        term, postings = term[alive], tuple(column[alive] for column in postings)
-    document, count, place, length = (np.concatenate(pair) for pair in zip(postings, tail_postings, strict=True))
-    joined = Postings(
-        np.concatenate((term, tail_term)), document, count.astype(np.float64), place, length.astype(np.float64), documents, memories, words
-    )
+        tail_term, in_tails = _search_tails(tails, bases, terms)
+    term, in_blocks = _fetch_blocks(tx, bases, terms)
+    dead = np.array([bases[row[1]] + row[2] for row in rows[_DEAD]], np.int64)
+    if len(dead) and len(term):
+        alive = ~np.isin(in_blocks[0], dead)
+        term, in_blocks = term[alive], tuple(column[alive] for column in in_blocks)
+    document, count, place, length = (np.concatenate(pair) for pair in zip(in_blocks, in_tails, strict=True))
+    postings = Postings(
+        np.concatenate((term, tail_term)), document, count.astype(np.float64), place, length.astype(np.float64), documents,
+        sum(row[3] for row in rows[_STATISTICS]), sum(row[4] for row in rows[_STATISTICS]),
+    )  # fmt: skip
     marked = tuple(
         Marked(bases[key] + slot, expires_at, bool(flags & 1), bool(flags & 2))
-        for kind, key, slot, expires_at, flags, _, _ in rows
-        if kind == _MARKED and key in bases
+        for _, key, slot, expires_at, flags, *_ in rows[_MARKED]
+        if slot >= 0
     )
-    return Found(tuple(terms), left_out, joined, bases, marked)
+    return Found(tuple(terms), left_out, postings, bases, marked)
 
 
 def within(visible: Visible) -> tuple[str, list[str]]:
@@ -221,32 +221,27 @@ _SCOPES = """
     UNION ALL SELECT 3, scope_key, slot, coalesce(expires_at, 0),
         CASE WHEN confidence = 0 THEN 1 ELSE 0 END + CASE WHEN priority = 'critical' THEN 2 ELSE 0 END, NULL, NULL
         FROM structured_memories
-        WHERE {visible} AND slot >= 0 AND (expires_at IS NOT NULL OR confidence = 0 OR priority = 'critical')
+        WHERE {visible} AND (expires_at IS NOT NULL OR confidence = 0 OR priority = 'critical')
 """
 _BLOCKS = "SELECT scope_key, term, first_slot, n, postings FROM ix_block WHERE "
 _FREQUENCIES = "SELECT term, sum(n) FROM ix_block WHERE "
 
 
-def _search_tails(
-    tails: Sequence[tuple[int, str, int, int, int, bytes, bytes]], bases: dict[str, int], terms: Sequence[str]
-) -> tuple[Ints, tuple[Ints, ...]]:
+def _search_tails(tails: Sequence[Row], bases: dict[str, int], terms: Sequence[str]) -> tuple[Ints, tuple[Ints, ...]]:
     """The postings of *terms* in tail rows: the term of each, and its document, count, place and length."""
-    tails = [row for row in tails if row[1] in bases]
     if not tails or not terms:
         return np.zeros(0, np.int64), tuple(np.zeros(0, np.int64) for _ in range(4))
-    marks = np.frombuffer(b"".join([row[6] for row in tails]), MARK)
-    wanted, of_term = query_marks(terms)
-    at = np.searchsorted(wanted, marks)
-    at[at == len(wanted)] = 0
-    hits = np.flatnonzero(wanted[at] == marks)
-    term = of_term[at[hits]]
-    ends = np.cumsum([len(row[5]) for row in tails])
-    row_of = np.searchsorted(ends, hits, side="right")
-    columns = np.array([(bases[row[1]] + row[2], row[3], row[4]) for row in tails], np.int64)
-    count = np.frombuffer(b"".join([row[5] for row in tails]), np.uint8)[hits].astype(np.int64)
-    order = np.lexsort((row_of, term))
-    term, row_of, count = term[order], row_of[order], count[order]
-    return term, (columns[row_of, 0], count, columns[row_of, 1], columns[row_of, 2])
+    _, keys, slots, places, lengths, counts, marks = zip(*tails, strict=True)
+    hits, term = find_marks(np.frombuffer(b"".join(marks), MARK), terms)
+    ends = np.cumsum(np.fromiter(map(len, counts), np.int64, len(counts)))
+    row = np.searchsorted(ends, hits, side="right")
+    order = np.argsort(term, kind="stable")  # by term, then by slot, as in blocks
+    hits, term, row = hits[order], term[order], row[order]
+    document = np.array(slots, np.int64) + np.array([bases[key] for key in keys], np.int64)
+    count = np.frombuffer(b"".join(counts), np.uint8)[hits]
+    return term, (
+        document[row], count.astype(np.int64), np.array(places, np.int64)[row], np.array(lengths, np.int64)[row],
+    )  # fmt: skip
 
 
 def _fetch_blocks(tx: Tx, bases: dict[str, int], terms: Sequence[str]) -> tuple[Ints, tuple[Ints, ...]]:

@@ -39,7 +39,7 @@ CREATE TABLE structured_memories (
 CREATE INDEX memory_by_slot ON structured_memories (scope_key, slot);
 
 -- The few memories that a read must look at one by one: those that run out, are doubted, or always show.
-CREATE INDEX memory_marked ON structured_memories (scope_key)
+CREATE INDEX memory_marked ON structured_memories (scope_key, slot, expires_at, confidence, priority)
     WHERE expires_at IS NOT NULL OR confidence = 0 OR priority = 'critical';
 
 CREATE TABLE memory_versions (
@@ -95,8 +95,8 @@ CREATE TABLE ix_tail (
     place     BIGINT NOT NULL,
     length    BIGINT NOT NULL,
     counts    {blob} NOT NULL,
-    marks     {blob} NOT NULL,
-    terms     TEXT NOT NULL,
+    marks     {blob} NOT NULL,                -- eight bytes a term
+    unspelt   TEXT NOT NULL,                  -- the terms that are longer, a line each
     PRIMARY KEY (scope_key, slot)
 ) {clustered};
 
