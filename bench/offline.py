@@ -31,9 +31,7 @@ class Offline:
     def ranked(self, messages: Sequence[str]) -> tuple[Ranked, Postings, list[list[int]], list[str]]:
         """The ranking under *messages*, newest first, and what it was made from."""
         terms: dict[str, int] = {}
-        said = [
-            [terms.setdefault(term, len(terms)) for term in self._analyser.distinct(message)] for message in messages
-        ]
+        said = [[terms.setdefault(term, len(terms)) for term in self._analyser.distinct(message)] for message in messages]
         rows: list[tuple[int, int, int, int]] = []
         numbers: list[int] = []
         for term, index in terms.items():

@@ -20,15 +20,11 @@ def fts5(corpus: Corpus, tokenizer: str) -> list[list[int]]:
     """The best of FTS5's bm25() for each question: its words in quotes, joined by OR."""
     database = apsw.Connection(":memory:")
     database.execute(f"CREATE VIRTUAL TABLE memory USING fts5(text, tokenize='{tokenizer}')")
-    database.executemany(
-        "INSERT INTO memory(rowid, text) VALUES (?, ?)", [(i, item.text) for i, item in enumerate(corpus.items)]
-    )
+    database.executemany("INSERT INTO memory(rowid, text) VALUES (?, ?)", [(i, item.text) for i, item in enumerate(corpus.items)])
     found = []
     for question in corpus.questions:
         match = match_any(_WORD.findall(question.text))
-        rows = database.execute(
-            "SELECT rowid FROM memory WHERE memory MATCH ? ORDER BY bm25(memory), rowid LIMIT ?", (match, DEPTH)
-        )
+        rows = database.execute("SELECT rowid FROM memory WHERE memory MATCH ? ORDER BY bm25(memory), rowid LIMIT ?", (match, DEPTH))
         found.append([int(row[0]) for row in rows])
     return found
 
@@ -55,9 +51,7 @@ class Turnstone:
 
     def __init__(self, python: Path) -> None:
         script = Path(__file__).with_name("turnstone_scorer.py")
-        self._process = subprocess.Popen(
-            [str(python), str(script)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, encoding="utf-8"
-        )
+        self._process = subprocess.Popen([str(python), str(script)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, encoding="utf-8")
         self.version = str(self._ask({"do": "version"}))
 
     def best(self, corpus: Corpus, newest: int | None) -> list[list[int]]:
@@ -78,7 +72,8 @@ class Turnstone:
         self._process.communicate()
 
     def _ask(self, asked: dict[str, Any]) -> Any:
-        assert self._process.stdin and self._process.stdout
+        assert self._process.stdin
+        assert self._process.stdout
         self._process.stdin.write(json.dumps(asked) + "\n")
         self._process.stdin.flush()
         return json.loads(self._process.stdout.readline())

@@ -60,9 +60,7 @@ def _arguments() -> argparse.Namespace:
     data = os.environ.get("PEGWORD_BENCH_LOCOMO", "../shared/data/locomo-dev.json")
     python = os.environ.get("PEGWORD_BENCH_TURNSTONE_PYTHON")
     parser.add_argument("--data", type=Path, default=Path(data), help="the LoCoMo set's JSON file")
-    parser.add_argument(
-        "--turnstone-python", type=Path, default=python and Path(python), help="interpreter of the peer"
-    )
+    parser.add_argument("--turnstone-python", type=Path, default=python and Path(python), help="interpreter of the peer")
     parser.add_argument("--quick", action="store_true", help="two conversations and 200 resamples")
     return parser.parse_args()
 
@@ -120,9 +118,7 @@ def _table(kind: str, corpora: Sequence[Corpus], peer: Turnstone | None, resampl
     questions = sum(len(corpus.questions) for corpus in corpora)
     items = sum(len(corpus.items) for corpus in corpora)
     ceiling = scores(corpora, _ideal).mean(axis=0)[1]
-    print(
-        f"\n{kind}: {items} memories in {len(corpora)} scopes, {questions} questions; highest recall@10 {ceiling:.1f}"
-    )
+    print(f"\n{kind}: {items} memories in {len(corpora)} scopes, {questions} questions; highest recall@10 {ceiling:.1f}")
     print(f"{'':36}" + "".join(f"{name:>20}" for name in MEASURES) + f"{'recall@5 to Pegword':>24}")
     resampling = Resampling(questions, resamples, SEED)
     ours: Floats | None = None
@@ -135,9 +131,7 @@ def _table(kind: str, corpora: Sequence[Corpus], peer: Turnstone | None, resampl
             cells.append(f"{values[:, column].mean():6.1f} ({low:4.1f}-{high:5.1f})")
         difference = values[:, 0] - ours[:, 0]
         low, high = resampling.interval(difference)
-        print(
-            f"{name:36}" + "".join(f"{c:>20}" for c in cells) + f"{difference.mean():+9.1f} ({low:+.1f} to {high:+.1f})"
-        )
+        print(f"{name:36}" + "".join(f"{c:>20}" for c in cells) + f"{difference.mean():+9.1f} ({low:+.1f} to {high:+.1f})")
         sys.stdout.flush()
 
 

@@ -11,12 +11,14 @@ For one message with terms T over N visible memories:
     kept(d)  = own(d) + sum over o = 1..4 of .4 / o * own(o-th before) + .24 / o * own(o-th after), of the same sitting
     score(d) = kept(d) / max kept + .4 * cover(sitting of d) / max cover
 
-where cover is the summed idf of the message's terms that occur anywhere in the sitting. Company is worked out for the
-`CANDIDATES_MAX` best by own score. Several messages are scored one by one, each divided by its best, and added with `MESSAGE_WEIGHTS`.
+where cover is the summed idf of the message's terms that occur anywhere in the sitting. Several messages are scored one
+by one, each divided by its best, and added with `MESSAGE_WEIGHTS`: with equal weights, older talk would drown the question.
+Company is worked out for the `CANDIDATES_MAX` best by own scores, added the same way.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -24,7 +26,6 @@ import numpy.typing as npt
 K1 = 1.2
 B = 0.9
 LENGTH_ADDED = 50.0
-COVERAGE_POWER = 0.5
 COMPANY_REACH = 4
 COMPANY_BEFORE = 0.4
 COMPANY_AFTER = 0.24
@@ -33,9 +34,14 @@ MESSAGE_WEIGHTS = (1.0, 0.3, 0.15)
 CANDIDATES_MAX = 512
 QUERY_TERMS_MAX = 96
 
+_DECIMALS = 9
 # A table over all documents is built up to this many times the postings; beyond, numbers are closed up first.
 _SPARSE_FACTOR = 16
-_SPARSE_MIN = 65_536
+_SPARSE_MIN = 16_384
+# Above so many scores, a sample of every so manieth one tells where to look for the best.
+_SAMPLED_MIN = 8_192
+_STRIDE = 16
+_KEPT_MAX = 3_500_000
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -94,145 +100,195 @@ class Ranked:
 
 
 def rank(postings: Postings, terms: int, messages: Sequence[Sequence[int]], allowed: npt.NDArray[np.bool_] | None) -> Ranked:
-    """Score every document that holds a term, and return the best `CANDIDATES_MAX` of each message, best first.
+    """Score every document that holds a term, and return the best `CANDIDATES_MAX`, best first.
 
-    *terms* is the number of query terms; *messages* gives, newest first, the indices of each message's terms. *allowed*
-    says of each document whether it may be returned (None: all may); what may not still speaks for its company's statistics,
-    since statistics count what is in the index.
+    *terms* is the number of query terms; *messages* gives, newest first, the indices of each message's terms, at most as
+    many messages as there are `MESSAGE_WEIGHTS`. *allowed* says of each document whether it may be returned (None: all
+    may); what may not still counts in statistics and speaks for its company, since it is in the index.
     """
+    said = [np.array(message, np.int64) for message in messages[: len(MESSAGE_WEIGHTS)]]
     frequency = np.bincount(postings.term, minlength=terms)
     idf = np.log1p((postings.memories - frequency + 0.5) / (frequency + 0.5))
-    if not len(postings.term) or not messages:
-        return Ranked(np.zeros(0, np.int64), np.zeros(0), 0, np.zeros((7, len(messages), 0)), idf, frequency)
-    numbers, document = _closed_up(postings)
-    table = _Table(postings, document, numbers, idf)
-    rows = [table.own(message) for message in messages]
-    candidates, matched = _candidates([own for own, _, _ in rows], numbers, allowed)
-    parts = np.zeros((7, len(messages), len(candidates)))
-    total = np.zeros(len(candidates))
-    company = table.company(candidates)
-    for position, (message, (own, bm25, share), weight) in enumerate(
-        zip(messages, rows, MESSAGE_WEIGHTS, strict=False)
-    ):
-        part = company.heard(own, idf, message)
-        parts[:, position] = (bm25[candidates], share[candidates], *part)
-        total += weight * part[-1]
-    order = np.lexsort((-candidates, -total))
-    documents = candidates if numbers is None else numbers[candidates]
-    return Ranked(documents[order], total[order], matched, parts[:, :, order], idf, frequency)
+    if not len(postings.term) or not said:
+        return Ranked(np.zeros(0, np.int64), np.zeros(0), 0, np.zeros((7, len(said), 0)), idf, frequency)
+    table = _Table(postings, idf)
+    rows = [table.own(message) for message in said]
+    owns = _together([own for own, _, _ in rows])
+    if allowed is not None:
+        owns = owns * table.allowed(allowed)
+    candidates = _best(owns)
+    company = _Company(table, candidates)
+    parts = np.stack([company.heard(*row, message) for row, message in zip(rows, said, strict=True)], axis=1)
+    # Rounded, so that equal memories tie whatever the order in which their postings were read and added.
+    total = np.round(np.array(MESSAGE_WEIGHTS[: len(said)]) @ parts[-1], _DECIMALS)
+    order = len(total) - 1 - np.argsort(-total[::-1], kind="stable")  # among equals, the one saved later
+    return Ranked(
+        table.numbers_of(candidates[order]),
+        total[order],
+        int(np.count_nonzero(owns)),
+        parts[:, :, order],
+        idf,
+        frequency,
+    )
 
 
 class _Table:
-    """The postings with what is worked out once for all messages."""
+    """The postings with what is worked out once for all messages.
 
-    def __init__(self, postings: Postings, document: Ints, numbers: Ints | None, idf: Floats) -> None:
+    A *row* is the place of a document in arrays that have one entry a document: its number, or, where the numbers lie too
+    far apart for that, its rank among the documents that hold a term.
+    """
+
+    def __init__(self, postings: Postings, idf: Floats) -> None:
         self.postings = postings
-        self.document = document
-        self.numbers = numbers
-        self.size = postings.documents if numbers is None else len(numbers)
         self.idf = idf
+        self.size = postings.documents
+        _let_memory_be_kept(8 * self.size)
+        self.row = postings.document
+        self._numbers: Ints | None = None
+        if postings.documents > max(_SPARSE_MIN, _SPARSE_FACTOR * len(postings.document)):
+            self._numbers, self.row = np.unique(postings.document, return_inverse=True)
+            self.size = len(self._numbers)
         mean = postings.words / max(postings.memories, 1)
-        norm = K1 * (1 - B + B * (postings.length + LENGTH_ADDED) / (mean + LENGTH_ADDED))
-        self.weight = idf[postings.term] * postings.count * (K1 + 1) / (postings.count + norm)
+        weight = postings.length * (K1 * B / (mean + LENGTH_ADDED))
+        weight += K1 * (1 - B) + K1 * B * LENGTH_ADDED / (mean + LENGTH_ADDED)
+        weight += postings.count
+        np.divide(postings.count, weight, out=weight)
+        self._idf_of = idf.take(postings.term)
+        weight *= self._idf_of
+        weight *= K1 + 1
+        self._weight = weight
 
-    def own(self, message: Sequence[int]) -> tuple[Floats, Floats, Floats]:
-        """For each document its own score, BM25 and coverage under the terms of *message*."""
-        idf = self.idf
-        document, weight, term = self.document, self.weight, self.postings.term
-        if len(message) < len(idf):
-            meant = np.zeros(len(idf), np.bool_)
-            meant[list(message)] = True
-            here = meant[term]
-            document, weight, term = document[here], weight[here], term[here]
-        bm25 = np.bincount(document, weight, self.size)
-        share = np.bincount(document, idf[term], self.size) / (idf[list(message)].sum() or 1.0)
-        return bm25 * share**COVERAGE_POWER, bm25, share
+    def own(self, message: Ints) -> tuple[Floats, Floats, Floats]:
+        """For each row its own score, BM25 and coverage under the terms of *message*."""
+        row, weight, idf_of = self.row, self._weight, self._idf_of
+        if len(message) < len(self.idf):
+            meant = np.zeros(len(self.idf), np.bool_)
+            meant[message] = True
+            here = np.flatnonzero(meant.take(self.postings.term))
+            row, weight, idf_of = row.take(here), weight.take(here), idf_of.take(here)
+        bm25 = np.bincount(row, weight, self.size).astype(np.float64, copy=False)
+        share = np.bincount(row, idf_of, self.size).astype(np.float64, copy=False)
+        share *= 1 / (self.idf[message].sum() or 1.0)
+        own = np.sqrt(share)
+        own *= bm25
+        return own, bm25, share
 
-    def company(self, candidates: Ints) -> "_Company":
-        """The neighbours and sittings of *candidates*."""
-        return _Company(self, candidates)
+    def allowed(self, allowed: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
+        """Of each row whether it may be returned."""
+        return allowed if self._numbers is None else allowed[self._numbers]
+
+    def numbers_of(self, rows: Ints) -> Ints:
+        """The numbers of the documents at *rows*."""
+        return rows if self._numbers is None else self._numbers[rows]
+
+    def rows_of(self, numbers: Ints) -> tuple[Ints, npt.NDArray[np.bool_]]:
+        """The rows of the documents with *numbers*, and whether there is such a row: without one, the row is any."""
+        if self._numbers is None:
+            rows = np.minimum(np.maximum(numbers, 0), self.size - 1)
+            return rows, rows == numbers
+        rows = np.minimum(np.searchsorted(self._numbers, numbers), self.size - 1)
+        return rows, self._numbers[rows] == numbers
+
+    def places(self) -> npt.NDArray[np.int16]:
+        """The place in its sitting of the document of each row; -1 for a row without a posting."""
+        places = np.full(self.size, -1, np.int16)
+        places[self.row] = self.postings.place.astype(np.int16)
+        return places
+
+    def index_of(self, sorted_numbers: Ints, numbers: Ints) -> npt.NDArray[np.signedinteger[Any]]:
+        """The index of each of *numbers* in *sorted_numbers*, or -1."""
+        if self._numbers is None:
+            index = np.full(self.size, -1, np.int32)
+            index[sorted_numbers] = np.arange(len(sorted_numbers))
+            return index.take(numbers)
+        at = np.minimum(np.searchsorted(sorted_numbers, numbers), len(sorted_numbers) - 1)
+        return np.where(sorted_numbers[at] == numbers, at, -1)
+
+
+# How far to either side, and how much each of these neighbours counts: first those before, then those after.
+_DISTANCES = np.arange(1, COMPANY_REACH + 1)
+_SIDES = np.concatenate((-_DISTANCES, _DISTANCES))[:, None]
+_SHARES = np.concatenate((COMPANY_BEFORE / _DISTANCES, COMPANY_AFTER / _DISTANCES))[:, None]
 
 
 class _Company:
     """Who sits beside each candidate: neighbours by order of saving, and the terms that its sitting holds."""
 
     def __init__(self, table: _Table, candidates: Ints) -> None:
-        self.candidates = candidates
-        numbers, size = table.numbers, table.size
-        starts = np.full(size, -1, np.int64)
-        starts[table.document] = table.postings.document - table.postings.place
-        start = starts[candidates]
-        number = candidates if numbers is None else numbers[candidates]
-        self.neighbours = []
-        for distance in range(1, COMPANY_REACH + 1):
-            for side, weight in ((-distance, COMPANY_BEFORE), (distance, COMPANY_AFTER)):
-                beside = number + side
-                if numbers is None:
-                    at = np.clip(beside, 0, size - 1)
-                    known = at == beside
-                else:
-                    at = np.minimum(np.searchsorted(numbers, beside), size - 1)
-                    known = numbers[at] == beside
-                together = known & (starts[at] == start)
-                self.neighbours.append((side < 0, at, np.where(together, weight / distance, 0.0)))
-        sittings, self.sitting = np.unique(start, return_inverse=True)
-        of = table.postings.document - table.postings.place
-        at = np.minimum(np.searchsorted(sittings, of), len(sittings) - 1) if len(sittings) else of
-        heard = sittings[at] == of if len(sittings) else np.zeros(len(of), np.bool_)
-        self.holds = np.zeros((len(sittings), len(table.idf)), np.bool_)
-        self.holds[at[heard], table.postings.term[heard]] = True
+        self._candidates = candidates
+        self._idf = table.idf
+        places = table.places()
+        numbers = table.numbers_of(candidates)
+        start = numbers - places[candidates]
+        self._beside, known = table.rows_of(numbers + _SIDES)
+        place = places.take(self._beside)
+        self._shares = _SHARES * (known & (place >= 0) & (numbers + _SIDES - place == start))
+        # Candidates come in the order of saving, so those of one sitting stand together.
+        first = np.ones(len(start), np.bool_)
+        np.not_equal(start[1:], start[:-1], out=first[1:])
+        self._sitting = np.cumsum(first) - 1
+        sittings = start[first]
+        sitting = table.index_of(sittings, table.postings.document - table.postings.place)
+        here = np.flatnonzero(sitting >= 0)
+        held = np.zeros(len(sittings) * len(table.idf), np.bool_)
+        held[sitting.take(here) * len(table.idf) + table.postings.term.take(here)] = True
+        self._held = held.reshape(len(sittings), len(table.idf))
 
-    def heard(self, own: Floats, idf: Floats, message: Sequence[int]) -> tuple[Floats, ...]:
-        """Own, before, after, sitting and score of each candidate for one message; zero where the own score is."""
-        mine = own[self.candidates]
-        speaks = mine > 0
-        before = np.zeros(len(mine))
-        after = np.zeros(len(mine))
-        for earlier, at, weight in self.neighbours:
-            if earlier:
-                before += weight * own[at]
-            else:
-                after += weight * own[at]
-        weights = np.zeros(len(idf))
-        weights[list(message)] = idf[list(message)]
-        cover = (self.holds @ weights)[self.sitting]
-        kept = np.where(speaks, mine + before + after, 0.0)
-        cover = np.where(speaks, cover, 0.0)
-        best_kept, best_cover = kept.max(initial=0.0), cover.max(initial=0.0)
-        if not best_kept:
-            return mine, before * 0, after * 0, cover, kept
-        sitting = SITTING_WEIGHT * cover / best_cover
-        score = kept / best_kept + sitting
-        return mine, before * speaks, after * speaks, sitting, score / score.max()
+    def heard(self, own: Floats, bm25: Floats, share: Floats, message: Ints) -> Floats:
+        """The seven parts of each candidate's score for one message; all but the first three zero where its own score is."""
+        mine = own[self._candidates]
+        beside = own.take(self._beside)
+        beside *= self._shares
+        beside *= mine > 0
+        before = beside[:COMPANY_REACH].sum(axis=0)
+        after = beside[COMPANY_REACH:].sum(axis=0)
+        # Added row by row, never by a matrix product: equal sittings must come out equal to the last bit.
+        cover = (self._held[:, message] * self._idf[message]).sum(axis=1)[self._sitting] * (mine > 0)
+        kept = mine + before + after
+        kept_best = kept.max(initial=0.0) or 1.0
+        sitting = cover * (SITTING_WEIGHT / (cover.max(initial=0.0) or 1.0))
+        score = kept / kept_best + sitting
+        score /= score.max(initial=0.0) or 1.0
+        return np.stack((bm25[self._candidates], share[self._candidates], mine, before, after, sitting, score))
 
 
-def _closed_up(postings: Postings) -> tuple[Ints | None, Ints]:
-    """The documents as indices of a table: as they are, or closed up when they lie too far apart for one."""
-    if postings.documents <= max(_SPARSE_MIN, _SPARSE_FACTOR * len(postings.document)):
-        return None, postings.document
-    numbers, document = np.unique(postings.document, return_inverse=True)
-    return numbers, document
+def _let_memory_be_kept(count: int) -> None:
+    """Make the C library keep memory for *count* numbers, which otherwise goes back to the system with each large array.
+
+    To get it back page by page took more than half the time of a search among 100,000 memories. glibc keeps as much as it has
+    seen freed at once; so one array is asked for and freed, and never touched. Elsewhere this does nothing.
+    """
+    np.empty(min(count, _KEPT_MAX))
 
 
-def _candidates(owns: list[Floats], numbers: Ints | None, allowed: npt.NDArray[np.bool_] | None) -> tuple[Ints, int]:
-    """The best of each message by own score, each once, and how many documents matched at all."""
-    chosen = []
-    seen = np.zeros(len(owns[0]), np.bool_)
-    for own in owns:
-        found = np.flatnonzero(own)
-        if allowed is not None:
-            found = found[allowed[found if numbers is None else numbers[found]]]
-        seen[found] = True
-        if len(found) > CANDIDATES_MAX:
-            found = _best(found, own[found], CANDIDATES_MAX)
-        chosen.append(found)
-    candidates = chosen[0] if len(chosen) == 1 else np.unique(np.concatenate(chosen))
-    return candidates, int(np.count_nonzero(seen))
+def _together(owns: Sequence[Floats]) -> Floats:
+    """The own scores of all messages, each divided by its best, weighed and added."""
+    if len(owns) == 1:
+        return owns[0]
+    total = np.zeros(len(owns[0]))
+    for own, weight in zip(owns, MESSAGE_WEIGHTS, strict=False):
+        total += own * (weight / (own.max() or 1.0))
+    return total
 
 
-def _best(found: Ints, own: Floats, count: int) -> Ints:
-    """The *count* best of *found*; among equals at the cut, those saved last."""
-    cut = np.partition(own, len(own) - count)[len(own) - count]
-    above = found[own > cut]
-    equal = found[own == cut]
-    return np.sort(np.concatenate((above, equal[len(equal) - (count - len(above)) :])))
+def _best(own: Floats) -> Ints:
+    """The rows of the best `CANDIDATES_MAX` own scores above zero, in order; among equals at the cut, those saved last."""
+    floor = 0.0
+    if len(own) > _SAMPLED_MIN:
+        # Most scores lie far below the cut: every 16th of them says where it cannot lie, and the rest is not sorted.
+        sample = own[::_STRIDE]
+        sample = sample[sample > 0]
+        kept = 2 * CANDIDATES_MAX // _STRIDE
+        if len(sample) > kept:
+            guess = float(np.partition(sample, len(sample) - kept)[len(sample) - kept])
+            if np.count_nonzero(own > guess) >= CANDIDATES_MAX:
+                floor = guess
+    found = np.flatnonzero(own > floor)
+    if len(found) <= CANDIDATES_MAX:
+        return found
+    scores = np.round(own[found] / own.max(), _DECIMALS)
+    cut = np.partition(scores, len(scores) - CANDIDATES_MAX)[len(scores) - CANDIDATES_MAX]
+    above = found[scores > cut]
+    equal = found[scores == cut]
+    return np.sort(np.concatenate((above, equal[len(equal) - (CANDIDATES_MAX - len(above)) :])))

@@ -4,7 +4,7 @@ Any string is a legal text and a legal query. What becomes of it:
 
 - NFKC, invisible characters dropped; case folded (`ß` is `ss`).
 - Words are stemmed (Snowball) after a table of irregular forms, British spelling read as American, and stop words are
-  left out, unless written in capitals: `US` is no `us`. A word with accents or vowel points is also kept in a second
+  left out (`US`, `IT` and `WHO` are none). A word with accents or vowel points is also kept in a second
   form without them.
 - Identifiers (``snake_case``, ``camelCase``, ``v1.2``, ``a/path.py``, ``C++``) are kept whole and split. Letters leave digits
   only in parts of three letters and more, never in runs that look like hex digits, or hashes would match each other.
@@ -23,7 +23,7 @@ from dataclasses import dataclass
 
 import Stemmer
 
-from pegword.core.words import IRREGULAR_ENGLISH, STOP_WORDS_ENGLISH, american
+from pegword.core.words import IRREGULAR_ENGLISH, NAMES_IN_CAPITALS_ENGLISH, STOP_WORDS_ENGLISH, american
 
 ANALYSER_VERSION = 1
 TERM_CHARS_MAX = 64
@@ -42,10 +42,7 @@ _MARKS = (
     + "\U00010a00-\U00011fff"
 )
 _FLAG = "\U0001f1e6-\U0001f1ff"
-_SYMBOLS = (
-    "\u00a2-\u00a5\u20a0-\u20cf\u2190-\u22ff\u2300-\u23ff\u25a0-\u27bf\u2b00-\u2bff"
-    "\U0001f000-\U0001f1e5\U0001f200-\U0001faff"
-)
+_SYMBOLS = "\u00a2-\u00a5\u20a0-\u20cf\u2190-\u22ff\u2300-\u23ff\u25a0-\u27bf\u2b00-\u2bff\U0001f000-\U0001f1e5\U0001f200-\U0001faff"
 _LETTER = rf"[\w{_MARKS}]"
 _JOINTS = r"['.\-/:@+#\\&]"
 _THOUSANDS = r"(?<=\d),(?=\d{3}(?!\d))"
@@ -196,7 +193,7 @@ class Analyser:
         """The terms of a run of letters and digits: itself, and its parts where it is written in several."""
         folded = piece.casefold()
         if folded in self._stop_words:
-            return [folded] if len(piece) > 1 and piece.isupper() else []
+            return [folded] if piece in NAMES_IN_CAPITALS_ENGLISH else []
         terms = self._terms_of_word(folded)
         if piece.isdigit() or (_HEX.match(folded) and any(c.isdigit() for c in folded)):
             return terms

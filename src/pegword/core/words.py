@@ -19,6 +19,9 @@ STOP_WORDS_ENGLISH = frozenset(
     """.split()
 )
 
+# Stop words that in capitals are names: the country, the department, the organisation.
+NAMES_IN_CAPITALS_ENGLISH = frozenset({"US", "IT", "WHO"})
+
 _FORMS = """
     arise arose arisen|awake awoke awoken|bear borne born|beat beaten|become became|begin began begun|bend bent
     bid bade bidden|bind bound|bite bit bitten|bleed bled|blow blew blown|break broke broken|breed bred
