@@ -1,0 +1,222 @@
+"""The embedded library, and the public names of the package."""
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta, timezone
+from pathlib import Path
+
+import pytest
+
+import pegword
+from pegword import Conflict, Invalid, NotFound, OpenMemories, PegwordError, Unavailable, VersionMismatch, open_memories
+from pegword.testing import FrozenClock, SequenceIds, memories_in_memory
+
+SOURCE = Path(__file__).parents[1] / "src"
+
+
+@pytest.fixture
+def memories() -> Iterator[OpenMemories]:
+    with memories_in_memory() as opened:
+        yield opened
+
+
+def test_every_public_name_is_there_and_sorted() -> None:
+    """`__all__` is what is public; it is sorted, and each name leads somewhere."""
+    assert sorted(pegword.__all__) == pegword.__all__
+    for name in pegword.__all__:
+        assert getattr(pegword, name) is not None
+        assert name in dir(pegword)
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        _ = pegword.nothing  # type: ignore[attr-defined]
+
+
+def test_importing_the_package_loads_nothing_heavy() -> None:
+    """numpy, the database and the server come with the first use."""
+    code = "import pegword, sys; print(*sorted({'numpy', 'apsw', 'starlette', 'uvicorn', 'typer', 'rich'} & set(sys.modules)))"
+    ran = subprocess.run([sys.executable, "-c", code], env={"PYTHONPATH": str(SOURCE)}, capture_output=True, text=True, check=True)
+
+    assert ran.stdout.strip() == ""
+
+
+def test_a_save_is_an_agent_s_word(memories: OpenMemories) -> None:
+    """An embedded session is an agent of its user: not verified, source agent, confidence 0.7."""
+    memory = memories.save("deploy_day", "We deploy on Tuesdays.").memory
+
+    assert ("agent", "tester", False, 0.7) == (memory.source, memory.author, memory.verified, memory.confidence)
+
+
+def test_a_claim_to_be_the_user_is_answered_with_a_warning(memories: OpenMemories) -> None:
+    saved = memories.save("deploy_day", "We deploy on Tuesdays.", source="user")
+
+    assert ("agent", 1) == (saved.memory.source, len(saved.warnings))
+
+
+def test_what_is_saved_is_found_listed_and_shown(memories: OpenMemories) -> None:
+    memories.save("deploy_day", "We deploy on Tuesdays.", tags=["ops"], kind="reference")
+    memories.save("tea", "Green tea in the morning.")
+
+    assert ["deploy_day"] == [hit.memory.name for hit in memories.search("which day do we deploy").hits]
+    assert ["tea", "deploy_day"] == [m.name for m in memories.list().memories]
+    assert ("deploy_day", 1) == (memories.list(tag="OPS", kind="reference").memories[0].name, memories.list(tag="ops").total)
+    turn = memories.turn("Which day do we deploy?")
+    assert ["deploy_day"] == [shown.memory.name for shown in turn.shown]
+    assert "We deploy on Tuesdays." in turn.block
+    explanation = memories.explain(turn.receipt)
+    assert (turn.block, "relevant") == (explanation.block, explanation.considered[0].why)
+
+
+def test_a_text_and_one_user_message_are_the_same_turn(memories: OpenMemories) -> None:
+    memories.save("deploy_day", "We deploy on Tuesdays.")
+
+    assert memories.turn("deploy").block == memories.turn([{"role": "user", "content": "deploy"}]).block != ""
+
+
+def test_a_change_is_a_version_and_can_be_taken_back(memories: OpenMemories) -> None:
+    memory_id = memories.save("tea", "Green tea.").memory.memory_id
+    memories.update(memory_id, content="Black tea.", tags=("drink",), expires_at="2030-01-01")
+
+    reverted = memories.revert(memory_id, 1)
+
+    assert ("Green tea.", (), None) == (reverted.memory.content, reverted.memory.tags, reverted.memory.expires_at)
+    assert ["revert", "update", "save"] == [version.action for version in memories.versions(memory_id)]
+
+
+def test_none_keeps_and_empty_clears(memories: OpenMemories) -> None:
+    """None is not named; "", () and "never" clear."""
+    memory_id = memories.save("tea", "Green tea.", description="what", tags=["drink"], expires_at=4e9).memory.memory_id
+
+    kept = memories.update(memory_id, priority="high").memory
+    assert ("what", ("drink",), 4_000_000_000_000_000) == (kept.description, kept.tags, kept.expires_at)
+    cleared = memories.update(memory_id, description="", tags=(), expires_at="never").memory
+    assert ("", (), None) == (cleared.description, cleared.tags, cleared.expires_at)
+
+
+@pytest.mark.parametrize(
+    "moment",
+    [
+        datetime(2030, 1, 1, 12, 0, 0, 5),
+        datetime(2030, 1, 1, 12, 0, 0, 5, tzinfo=UTC),
+        datetime(2030, 1, 1, 14, 0, 0, 5, tzinfo=timezone(timedelta(hours=2))),
+        "2030-01-01T12:00:00.000005",
+        "2030-01-01T14:00:00.000005+02:00",
+        1_893_499_200.000005,
+    ],
+)
+def test_a_time_may_be_a_datetime_a_text_or_seconds(memories: OpenMemories, moment: datetime | str | float) -> None:
+    """Without a zone it is UTC."""
+    assert memories.save("a", "b", expires_at=moment).memory.expires_at == 1_893_499_200_000_005
+
+
+def test_what_is_deleted_is_gone(memories: OpenMemories) -> None:
+    memory_id = memories.save("tea", "Green tea.").memory.memory_id
+
+    assert memories.delete("TEA").memory_id == memory_id
+    for look in (lambda: memories.get("tea"), lambda: memories.get_by_id(memory_id), lambda: memories.delete_by_id(memory_id)):
+        with pytest.raises(NotFound):
+            look()
+
+
+def test_an_expected_version_that_is_not_the_stored_one_is_a_conflict(memories: OpenMemories) -> None:
+    memories.save("tea", "Green tea.", expected_version=0)
+
+    with pytest.raises(VersionMismatch) as refusal:
+        memories.save("tea", "Black tea.", expected_version=0)
+    assert 1 == refusal.value.current
+    assert isinstance(refusal.value, Conflict)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "field"),
+    [
+        ({"kind": "rumour"}, "type"),
+        ({"scope": "galaxy"}, "scope"),
+        ({"scope": "workstream"}, "scope_id"),
+        ({"confidence": 2.0}, "confidence"),
+        ({"expires_at": "soon"}, "expires_at"),
+        ({"expires_at": float("nan")}, "expires_at"),
+        ({"tags": "one text"}, "tags"),
+    ],
+)
+def test_what_cannot_be_saved_names_its_field(memories: OpenMemories, arguments: dict[str, object], field: str) -> None:
+    with pytest.raises(Invalid) as refusal:
+        memories.save("a", "b", **arguments)  # type: ignore[arg-type]
+    assert field == refusal.value.field
+
+
+def test_limits_below_one_are_refused_not_read_as_all(memories: OpenMemories) -> None:
+    for look in (lambda: memories.list(limit=0), lambda: memories.list(limit=-1), lambda: memories.search("x", limit=-1)):
+        with pytest.raises(Invalid, match="at least 1"):
+            look()
+
+
+def test_two_users_of_one_file_share_global_and_nothing_else(tmp_path: Path) -> None:
+    """Alice and Bob, each with open memories on the same file at the same time."""
+    with open_memories(tmp_path / "m.db", user="alice") as alice, open_memories(tmp_path / "m.db", user="bob") as bob:
+        alice.save("car", "Alice drives.", scope="user")
+        alice.save("plan", "Ship.", scope="workstream", scope_id="ws")
+        alice.save("office", "The office is in Graz.")
+
+        assert ["office"] == [m.name for m in bob.list().memories]
+        assert ["alice"] == [m.author for m in bob.list().memories]
+        with pytest.raises(NotFound):
+            bob.get("plan", scope="workstream", scope_id="ws")
+
+
+def test_closed_memories_say_so_and_close_again_in_peace(tmp_path: Path) -> None:
+    memories = open_memories(tmp_path / "m.db", user="alice")
+    memories.close()
+    memories.close()
+
+    with pytest.raises(Unavailable, match="closed"):
+        memories.list()
+
+
+def test_a_url_a_path_and_a_text_name_the_same_file(tmp_path: Path) -> None:
+    path = tmp_path / "m.db"
+    with open_memories(path, user="alice") as memories:
+        memories.save("tea", "Green tea.")
+    for database in (str(path), f"sqlite://{path}"):
+        with open_memories(database, user="alice") as memories:
+            assert "Green tea." == memories.get("tea").content
+    with pytest.raises(Invalid):
+        open_memories("sqlite:relative.db")
+
+
+def test_without_a_path_it_is_the_command_line_s_database(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The server, the command line and the library meet in one file."""
+    monkeypatch.setenv("PEGWORD_DATABASE", f"sqlite://{tmp_path}/shared.db")
+    with open_memories(user="alice") as memories:
+        memories.save("tea", "Green tea.")
+
+    assert (tmp_path / "shared.db").exists()
+
+
+def test_what_was_put_off_is_done_when_it_closes(tmp_path: Path) -> None:
+    """Receipts and access counts are written after the answer; closing waits for them."""
+    with open_memories(tmp_path / "m.db", user="alice") as memories:
+        memories.save("deploy_day", "We deploy on Tuesdays.")
+        receipt = memories.turn("when do we deploy").receipt
+
+    with open_memories(tmp_path / "m.db", user="alice") as memories:
+        assert ["deploy_day"] == [c.name for c in memories.explain(receipt).considered if c.shown]
+        assert 1 == memories.list().memories[0].access_count
+
+
+def test_the_testing_module_gives_a_standing_clock_ids_in_order_and_no_traces(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No setting of the machine reaches a test's store."""
+    monkeypatch.setenv("PEGWORD_MEMORY__RELEVANCE_K", "1")
+    clock = FrozenClock()
+    with memories_in_memory(clock=clock, new_id=SequenceIds()) as memories:
+        first = memories.save("a", "lamp one").memory
+        clock.advance(60)
+        second = memories.save("b", "lamp two").memory
+        assert 2 == len(memories.turn("lamp").shown)
+
+    assert ("00000000-0000-4000-8000-000000000001", "00000000-0000-4000-8000-000000000002") == (first.memory_id, second.memory_id)
+    assert (1_767_225_600_000_000, 60_000_000) == (first.created, second.created - first.created)
+
+
+def test_one_root_catches_every_error(memories: OpenMemories) -> None:
+    with pytest.raises(PegwordError):
+        memories.get("nothing")
