@@ -81,7 +81,7 @@ class Housekeeper:
             self._wake.clear()
             with self._doing:
                 self._settle()
-                self._try(self._sweep)
+                self._try(self.sweep)
 
     def _settle(self) -> None:
         while self._waiting:
@@ -95,7 +95,8 @@ class Housekeeper:
             self._cut_log = False
             self._try(self._engine.checkpoint)
 
-    def _sweep(self) -> None:
+    def sweep(self) -> None:
+        """Take what has expired out of the index, and forget receipts that are old enough."""
         now = self._clock()
         for key in sweep(self._engine, now):
             self._scopes[key] = None

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import NoReturn
 
 from pegword.core.caller import Caller, Scope, Visible, reach
 from pegword.core.errors import NotFound, VersionMismatch
@@ -237,8 +236,11 @@ class Memories:
         now = self._clock()
         trust = trust_of(caller, draft)
         written = memory_rows.upsert(tx, self._new_id(), draft, trust, caller, now)
-        if written is None or (written.outcome == "created" and draft.expected_version):
-            self._mismatch(tx, draft)
+        if written is None:
+            stored = memory_rows.by_name(tx, draft.scope, draft.name, draft.shelf)
+            raise _mismatch(draft, 0 if stored is None else stored.version)
+        if written.outcome == "created" and draft.expected_version:
+            raise _mismatch(draft, 0)
         memory = written.memory
         warnings = list(trust.warnings)
         if draft.expires_at and draft.expires_at <= now:
@@ -256,12 +258,6 @@ class Memories:
         memory = memory_rows.place(tx, memory, entered.slot, entered.place, document.length)
         memory_rows.add_version(tx, memory, action if written.outcome == "updated" else "save")
         return Saved(memory, written.outcome, tuple(warnings)), entered.due
-
-    def _mismatch(self, tx: Tx, draft: Draft) -> NoReturn:
-        stored = memory_rows.by_name(tx, draft.scope, draft.name, draft.shelf)
-        created_now = stored is not None and stored.slot == NOT_INDEXED and not stored.content_hash
-        current = 0 if stored is None or created_now else stored.version
-        raise VersionMismatch(f"Memory '{draft.name}' is at version {current}, not at {draft.expected_version}", current=current)
 
     def _remove(self, tx: Tx, memory: Memory) -> Memory:
         terms: dict[str, int] = {}
@@ -325,6 +321,11 @@ def _draft(memory: Memory, changes: Changes) -> Draft:
         expected_version=changes.expected_version,
         claims_verified=changes.claims_verified,
     )
+
+
+def _mismatch(draft: Draft, current: int) -> VersionMismatch:
+    sentence = f"Memory '{draft.name}' is at version {current}, not at {draft.expected_version}"
+    return VersionMismatch(sentence, current=current)
 
 
 def _plain_id(memory_id: str) -> str:

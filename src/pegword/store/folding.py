@@ -65,14 +65,12 @@ def tidy(engine: Engine, scope_key: str) -> None:
         rebuild(engine, scope_key)
 
 
-def fold(tx: Tx, scope_key: str, *, at_least: int = TAIL_MAX) -> bool:
-    """Move the oldest `TAIL_MAX` tail rows of a scope into blocks; False when fewer than *at_least* are there."""
+def fold(tx: Tx, scope_key: str) -> bool:
+    """Move the oldest `TAIL_MAX` tail rows of a scope into blocks; False when there are fewer."""
     counts = tx.rows(_COUNTS, (scope_key,))
-    if not counts or counts[0][0] < max(at_least, 1):
+    if not counts or counts[0][0] < TAIL_MAX:
         return False
     tail = tx.rows(_TAIL, (scope_key, TAIL_MAX))
-    if not tail:
-        return False
     fresh = Gathered()
     for slot, place, length, *terms in tail:
         fresh.add(slot, place, length, unpack_tail(*terms))
