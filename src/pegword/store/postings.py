@@ -5,7 +5,7 @@ full tails into blocks, outside the save.
 """
 
 from bisect import bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -23,7 +23,7 @@ PLACE_MAX = 255
 # A query is read up to this many distinct terms; of those the rarest QUERY_TERMS_MAX are kept.
 QUERY_TERMS_READ_MAX = 4_096
 
-_STATISTICS, _TAIL, _DEAD, _MARKED = range(4)
+_STATISTICS, _TAIL, _DEAD, _MARKED, _FREQUENCY = range(5)
 
 _ENTER = """
     INSERT INTO ix_scope AS s (scope_key, next_slot, n, words, tail_n, dead_n, version, sitting, sitting_place, sitting_at, analyser)
@@ -166,10 +166,16 @@ def _rewrite(tx: Tx, scope_key: str, blocks: Sequence[tuple[str, int, bytes]], d
 
 
 def fetch(tx: Tx, visible: Visible, terms: Sequence[str]) -> Found:
-    """Everything that the index knows of *terms* in the *visible* scopes: two statements, three for a query above the cap."""
+    """Everything that the index knows of *terms* in the *visible* scopes, in two statements."""
     condition, parameters = within(visible)
-    rows: tuple[list[Row], ...] = ([], [], [], [])
-    for row in tx.rows(_SCOPES.replace("{visible}", condition), parameters * 4) if condition else ():
+    sql, values = _SCOPES.replace("{visible}", condition), parameters * 4
+    above_cap = len(terms) > QUERY_TERMS_MAX
+    if above_cap:
+        read = terms[:QUERY_TERMS_READ_MAX]
+        sql += _FREQUENCIES.replace("{visible}", condition).replace("{terms}", among("term", len(read)))
+        values = [*values, *parameters, *padded(read)]
+    rows: tuple[list[Row], ...] = ([], [], [], [], [])
+    for row in tx.rows(sql, values) if condition else ():
         rows[row[0]].append(row)
     bases, documents = {}, 0
     for _, key, next_slot, *_ in rows[_STATISTICS]:
@@ -178,8 +184,8 @@ def fetch(tx: Tx, visible: Visible, terms: Sequence[str]) -> Found:
     tails = rows[_TAIL]
     left_out: tuple[str, ...] = ()
     tail_term, in_tails = _search_tails(tails, bases, terms)
-    if len(terms) > QUERY_TERMS_MAX:
-        kept = _rarest(tx, list(bases), terms[:QUERY_TERMS_READ_MAX], tail_term)
+    if above_cap:
+        kept = _rarest(terms[:QUERY_TERMS_READ_MAX], tail_term, {row[1]: int(row[2]) for row in rows[_FREQUENCY]})
         left_out = tuple(term for i, term in enumerate(terms) if i not in kept)
         terms = [term for i, term in enumerate(terms) if i in kept]
         tail_term, in_tails = _search_tails(tails, bases, terms)
@@ -224,7 +230,7 @@ _SCOPES = """
         WHERE {visible} AND (expires_at IS NOT NULL OR confidence = 0 OR priority = 'critical')
 """
 _BLOCKS = "SELECT scope_key, term, first_slot, n, postings FROM ix_block WHERE "
-_FREQUENCIES = "SELECT term, sum(n) FROM ix_block WHERE "
+_FREQUENCIES = " UNION ALL SELECT 4, term, sum(n), 0, 0, NULL, NULL FROM ix_block WHERE {visible} AND {terms} GROUP BY term"
 
 
 def _search_tails(tails: Sequence[Row], bases: dict[str, int], terms: Sequence[str]) -> tuple[Ints, tuple[Ints, ...]]:
@@ -265,13 +271,9 @@ def _fetch_blocks(tx: Tx, bases: dict[str, int], terms: Sequence[str]) -> tuple[
     )
 
 
-def _rarest(tx: Tx, keys: Sequence[str], terms: Sequence[str], tail_term: Ints) -> set[int]:
+def _rarest(terms: Sequence[str], tail_term: Ints, in_blocks: Mapping[str, int]) -> set[int]:
     """The indices of the `QUERY_TERMS_MAX` terms to keep: absent ones are left out first, then the commonest."""
-    frequency = np.bincount(tail_term, minlength=len(terms))[: len(terms)].tolist()
-    index = {term: i for i, term in enumerate(terms)}
-    if keys:
-        condition = f"{among('scope_key', len(keys))} AND {among('term', len(terms))} GROUP BY term"
-        for term, n in tx.rows(_FREQUENCIES + condition, (*padded(keys), *padded(terms))):
-            frequency[index[term]] += int(n)
+    in_tails = np.bincount(tail_term, minlength=len(terms)).tolist()
+    frequency = [in_tails[i] + in_blocks.get(term, 0) for i, term in enumerate(terms)]
     order = sorted(range(len(terms)), key=lambda i: (frequency[i] == 0, frequency[i], i))
     return set(order[:QUERY_TERMS_MAX])
