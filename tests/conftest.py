@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from pegword.assembly import Services, open_services
+from pegword.assembly import open_services
 from pegword.core.caller import Caller
+from pegword.services.bundle import Services
 from pegword.settings import load
 
 

@@ -2,9 +2,9 @@
 
 import pytest
 
-from pegword.assembly import Services
 from pegword.core.caller import GLOBAL, Caller, Session, reach, user_scope
 from pegword.core.memory import Draft
+from pegword.services.bundle import Services
 from tests.conftest import Statements
 
 SAVE_MAX, TURN_MAX, SEARCH_MAX = 9, 6, 6

@@ -3,11 +3,11 @@
 import time
 import uuid
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 
 from pegword.core.text import Analyser
 from pegword.services.access import Access
+from pegword.services.bundle import Services
 from pegword.services.housekeeping import Housekeeper
 from pegword.services.memories import Memories
 from pegword.services.reindexing import Reindexer
@@ -26,23 +26,6 @@ def clock_us() -> int:
 def random_id() -> str:
     """A random UUID as text."""
     return str(uuid.uuid4())
-
-
-@dataclass(frozen=True, slots=True)
-class Services:
-    """An opened store. Close it: what waits is then done, and the file is given back."""
-
-    engine: Engine
-    memories: Memories
-    turns: Turns
-    access: Access
-    reindexer: Reindexer
-    housekeeper: Housekeeper
-
-    def close(self) -> None:
-        """Do what waits and close the database."""
-        self.housekeeper.close()
-        self.engine.close()
 
 
 def open_services(

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from pegword.assembly import Services
 from pegword.core.caller import GLOBAL, Caller, Scope, reach, scope_of, scopes_of, user_scope
 from pegword.core.errors import Forbidden, Invalid, NotFound, VersionMismatch
 from pegword.core.memory import NEVER, Draft
+from pegword.services.bundle import Services
 from pegword.services.memories import Changes
 from tests.conftest import Clock
 

@@ -2,10 +2,10 @@
 
 import pytest
 
-from pegword.assembly import Services
 from pegword.core.caller import GLOBAL, Caller, Session, reach, scope_of, user_scope
 from pegword.core.errors import Invalid, NotFound
 from pegword.core.memory import Draft
+from pegword.services.bundle import Services
 from pegword.services.turns import Turn
 from tests.conftest import Clock, Statements
 

@@ -10,10 +10,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from pegword.assembly import Services, open_services
+from pegword.assembly import open_services
 from pegword.core.caller import GLOBAL, Caller, Scope, Visible, reach, scope_of, user_scope
 from pegword.core.memory import Draft
 from pegword.core.text import Analyser
+from pegword.services.bundle import Services
 from pegword.services.finding import find
 from pegword.settings import load
 from pegword.store import folding, postings

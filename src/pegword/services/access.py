@@ -7,8 +7,8 @@ from collections.abc import Callable
 from pegword.core.caller import RIGHTS, Caller
 from pegword.core.errors import Conflict, Invalid, NotFound, Unauthenticated
 from pegword.core.memory import checked_text, checked_word, folded
+from pegword.core.people import Key, User
 from pegword.store import access_rows
-from pegword.store.access_rows import Key, User
 from pegword.store.engine import Engine
 
 USER_NAME_CHARS_MAX = 64

@@ -1,7 +1,6 @@
 """Users and access keys as rows."""
 
-from dataclasses import dataclass
-
+from pegword.core.people import Key, User
 from pegword.store.engine import Tx
 
 _USER = "SELECT user_id, name, email, created FROM users"
@@ -18,31 +17,6 @@ _ADD_KEY = """
     VALUES (?, ?, ?, ?, ?, ?, ?, ?, NULL)
 """
 _REVOKE = "UPDATE access_keys SET revoked_at = ? WHERE key_id = ? AND revoked_at IS NULL"
-
-
-@dataclass(frozen=True, slots=True)
-class User:
-    """A person whose memories these are. *created* in microseconds since 1970."""
-
-    user_id: str
-    name: str
-    email: str
-    created: int
-
-
-@dataclass(frozen=True, slots=True)
-class Key:
-    """A key of an agent of *user_name*, without its token, which nobody keeps."""
-
-    key_id: str
-    user_id: str
-    user_name: str
-    label: str
-    right: str
-    project_word: str
-    created: int
-    expires_at: int | None
-    revoked_at: int | None
 
 
 def add_user(tx: Tx, user: User, name_key: str) -> User | None:

@@ -1,0 +1,27 @@
+"""The services of one opened store, together: what a face is given."""
+
+from dataclasses import dataclass
+
+from pegword.services.access import Access
+from pegword.services.housekeeping import Housekeeper
+from pegword.services.memories import Memories
+from pegword.services.reindexing import Reindexer
+from pegword.services.turns import Turns
+from pegword.store.engine import Engine
+
+
+@dataclass(frozen=True, slots=True)
+class Services:
+    """An opened store. Close it: what waits is then done, and the file is given back."""
+
+    engine: Engine
+    memories: Memories
+    turns: Turns
+    access: Access
+    reindexer: Reindexer
+    housekeeper: Housekeeper
+
+    def close(self) -> None:
+        """Do what waits and close the database."""
+        self.housekeeper.close()
+        self.engine.close()
