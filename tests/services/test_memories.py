@@ -119,13 +119,16 @@ def test_an_agent_takes_verification_from_what_it_changes(services: Services, al
     """A human's memory is verified until an agent writes over it; the old text is still there as a version."""
     human = services.memories.save(alice_herself, Draft("n", "mine", GLOBAL)).memory
     same = services.memories.save(alice, Draft("n", "mine", GLOBAL)).memory
-    agent = services.memories.save(alice, Draft("n", "its own", GLOBAL)).memory
+    saved = services.memories.save(alice, Draft("n", "its own", GLOBAL))
+    again = services.memories.save(alice, Draft("n", "its own again", GLOBAL))
+    agent = saved.memory
 
     assert [(True, "user", 1.0), (True, "user", 1.0), (False, "agent", 0.7)] == [
         (m.verified, m.source, m.confidence) for m in (human, same, agent)
     ]
-    assert ["its own", "mine"] == [v.content for v in services.memories.versions(alice, agent.memory_id)]
-    assert [False, True] == [v.verified for v in services.memories.versions(alice, agent.memory_id)]
+    assert [["verified"], []] == [[w.partition(":")[0] for w in s.warnings] for s in (saved, again)]
+    assert ["its own again", "its own", "mine"] == [v.content for v in services.memories.versions(alice, agent.memory_id)]
+    assert [False, False, True] == [v.verified for v in services.memories.versions(alice, agent.memory_id)]
 
 
 def test_nothing_of_alice_is_there_for_bob(services: Services, alice: Caller, bob: Caller) -> None:

@@ -3,6 +3,7 @@
 import os
 import stat
 import threading
+import time
 from pathlib import Path
 
 import apsw
@@ -12,7 +13,7 @@ from pegword.core.errors import Busy, Damaged, Invalid, NewerDatabase, ReadOnly
 from pegword.store import sqlite
 from pegword.store.filesystem import network_file_system
 from pegword.store.migrate import migrate, migrations
-from pegword.store.sqlite import SqliteEngine, SqliteTx, has_wal_race
+from pegword.store.sqlite import BATCH_MAX, SqliteEngine, SqliteTx, has_wal_race
 
 _MOUNTS = """\
 22 1 254:0 / / rw,relatime - ext4 /dev/vda rw
@@ -180,7 +181,7 @@ def test_a_failing_job_undoes_itself_alone(engine: SqliteEngine) -> None:
         for thread in threads:
             thread.start()
         while len(engine._waiting) < 6:
-            pass
+            time.sleep(0.001)
     for thread in threads:
         thread.join()
 
@@ -193,19 +194,20 @@ def test_writers_that_wait_share_one_commit(store_path: Path) -> None:
     engine = SqliteEngine(store_path)
     engine.write(lambda tx: tx.run("CREATE TABLE t (x INTEGER PRIMARY KEY)"))
     engine._writer.set_exec_trace(lambda _, sql, __: commits.append(sql) or True)
+    many = 2 * BATCH_MAX + 10
     with engine._writing:
         threads = [
-            threading.Thread(target=engine.write, args=(lambda tx, n=n: tx.run("INSERT INTO t VALUES (?)", (n,)),)) for n in range(20)
+            threading.Thread(target=engine.write, args=(lambda tx, n=n: tx.run("INSERT INTO t VALUES (?)", (n,)),)) for n in range(many)
         ]
         for thread in threads:
             thread.start()
-        while len(engine._waiting) < 20:
-            pass
+        while len(engine._waiting) < many:
+            time.sleep(0.001)
     for thread in threads:
         thread.join()
 
-    assert 20 == len(numbers(engine))
-    assert 1 == commits.count("COMMIT")
+    assert many == len(numbers(engine))
+    assert 3 == commits.count("COMMIT")
 
 
 def test_a_reader_sees_one_snapshot(engine: SqliteEngine) -> None:

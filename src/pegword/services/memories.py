@@ -247,6 +247,8 @@ class Memories:
             warnings.append("expires_at lies in the past; the memory is kept but not shown")
         if written.outcome == "unchanged":
             return Saved(memory, "unchanged", tuple(warnings)), False
+        if memory.verified_by and not memory.verified:
+            warnings.append("verified: cleared, since an agent changed what a human had verified; the old text is kept as a version")
         document = self._analyser.document(memory.content, (memory.name, memory.description, *memory.tags))
         old = (memory.slot, memory.length) if memory.slot != NOT_INDEXED else None
         sitting, named = _sitting(caller, draft)

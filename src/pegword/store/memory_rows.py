@@ -46,7 +46,9 @@ _UPSERT = f"""
         author = excluded.author,
         author_user = excluded.author_user,
         credential = excluded.credential,
-        verified_by = excluded.verified_by,
+        verified_by = CASE
+            WHEN excluded.verified_at IS NOT NULL THEN excluded.verified_by
+            WHEN m.verified_at IS NOT NULL THEN m.verified_by ELSE '' END,
         verified_at = excluded.verified_at,
         confidence = coalesce(:confidence, CASE
             WHEN m.content <> excluded.content OR m.description <> coalesce(:description, m.description)

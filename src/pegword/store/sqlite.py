@@ -132,7 +132,7 @@ class SqliteEngine:
         job = _Job(work)
         self._waiting.append(job)
         with self._writing:
-            if not job.done:
+            while not job.done:  # a full batch of others may come first
                 self._commit_waiting()
         if job.error is not None:
             raise job.error

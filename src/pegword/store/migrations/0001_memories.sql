@@ -20,7 +20,7 @@ CREATE TABLE structured_memories (
     author        TEXT NOT NULL,              -- the name of the user whose credential wrote it
     author_user   TEXT NOT NULL,
     credential    TEXT NOT NULL,
-    verified_by   TEXT NOT NULL,
+    verified_by   TEXT NOT NULL,              -- who confirmed it; where verified_at is NULL, who had until the last change
     verified_at   BIGINT,                     -- times are microseconds since 1970, UTC
     confidence    DOUBLE PRECISION NOT NULL,
     expires_at    BIGINT,
