@@ -8,6 +8,7 @@ from pathlib import Path
 from pegword.core.text import Analyser
 from pegword.services.access import Access
 from pegword.services.bundle import Services
+from pegword.services.health import Health
 from pegword.services.housekeeping import Housekeeper
 from pegword.services.memories import Memories
 from pegword.services.reindexing import Reindexer
@@ -66,4 +67,6 @@ def build_services(engine: Engine, settings: Settings, *, clock: Callable[[], in
         Access(engine, clock=clock),
         reindexer,
         housekeeper,
+        Health(engine, clock=clock),
+        clock,
     )

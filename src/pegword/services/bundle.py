@@ -1,8 +1,10 @@
 """The services of one opened store, together: what a face is given."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from pegword.services.access import Access
+from pegword.services.health import Health
 from pegword.services.housekeeping import Housekeeper
 from pegword.services.memories import Memories
 from pegword.services.reindexing import Reindexer
@@ -12,7 +14,7 @@ from pegword.store.engine import Engine
 
 @dataclass(frozen=True, slots=True)
 class Services:
-    """An opened store. Close it: what waits is then done, and the file is given back."""
+    """An opened store. Close it: what waits is then done, and the file is given back. *clock* gives microseconds since 1970."""
 
     engine: Engine
     memories: Memories
@@ -20,6 +22,8 @@ class Services:
     access: Access
     reindexer: Reindexer
     housekeeper: Housekeeper
+    health: Health
+    clock: Callable[[], int]
 
     def close(self) -> None:
         """Do what waits and close the database."""

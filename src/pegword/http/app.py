@@ -1,0 +1,156 @@
+"""The server as one ASGI application: every face's routes in one table, one way in and one way out.
+
+A request goes: name check, route, credential, right, body, handler on a thread, answer. What needs no body takes one thread; what has one
+is admitted before its body is read.
+"""
+
+import logging
+import secrets
+from collections.abc import Awaitable, Callable, MutableMapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import anyio
+import msgspec
+from starlette.concurrency import run_in_threadpool
+from starlette.datastructures import Headers
+
+from pegword import __version__
+from pegword.core.caller import Caller
+from pegword.core.errors import Invalid, PegwordError
+from pegword.http import docs_page, health, native, turnstone
+from pegword.http.auth import Names, caller_of
+from pegword.http.failures import Overloaded, Reply, accident, failure
+from pegword.http.openapi import document
+from pegword.http.reading import Bodies, ClientGone, Receive, leaves_much_unread
+from pegword.http.routing import Answer, Call, Route, Table
+from pegword.http.wire import body_of, query_of, version_of
+from pegword.services.bundle import Services
+from pegword.settings import Settings
+
+IN_WORK_MAX = 512
+PROBES_AT_ONCE_MAX = 8
+
+Scope = MutableMapping[str, Any]
+Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+
+_ALWAYS = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
+_NOBODY = Caller("", "", "", right="read")
+_CLOSED = "/v1/"
+
+_log = logging.getLogger("pegword.http")
+
+
+def create_app(services: Services, settings: Settings) -> "App":
+    """The application that serves *services* under *settings*: every face of the server. It closes nothing when it ends."""
+    routes = [*turnstone.ROUTES, *native.ROUTES, *health.ROUTES]
+    described = document(routes, __version__)
+    as_json, as_html = msgspec.json.encode(described), docs_page.page(described)
+    routes += [
+        Route("GET", "/openapi.json", lambda _: Answer(as_json), "", "This document", None, quick=True),
+        Route("GET", "/docs", lambda _: Answer(as_html, headers=docs_page.HEADERS), "", "This document for people", None, quick=True),
+    ]
+    return App(services, settings, Table(routes))
+
+
+@dataclass(slots=True)
+class _Request:
+    """One request on its way through. *left_unread* says that its body, if any, still comes in."""
+
+    scope: Scope
+    receive: Receive
+    headers: Headers
+    left_unread: bool = True
+
+
+class App:
+    """The ASGI application. It keeps nothing of one request for another."""
+
+    def __init__(self, services: Services, settings: Settings, table: Table) -> None:
+        self.table = table
+        self._services = services
+        self._settings = settings
+        self._names = Names(settings.server_host)
+        self._bodies = Bodies()
+        self._in_work = 0
+        self._probes: anyio.CapacityLimiter | None = None
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            return
+        request = _Request(scope, receive, Headers(scope=scope))
+        self._in_work += 1
+        try:
+            reply = await self._reply(request)
+        except ClientGone:
+            return
+        except PegwordError as error:
+            reply = failure(error)
+        except Exception:
+            request_id = secrets.token_hex(8)
+            _log.exception("request %s: %s %r failed", request_id, scope["method"], scope["path"])
+            reply = accident(request_id)
+        finally:
+            self._in_work -= 1
+        await _send(send, reply, close=request.left_unread and leaves_much_unread(request.headers))
+
+    async def _reply(self, request: _Request) -> Reply:
+        """Find the route, admit the caller, read the body, and let the handler answer."""
+        self._names.check(request.headers, request.scope["http_version"])
+        try:
+            route, path = self.table.find(request.scope["method"], request.scope["path"])
+        except PegwordError:
+            if f"{request.scope['path']}/".startswith(_CLOSED):  # who has no token does not learn what is there
+                await run_in_threadpool(caller_of, self._services.access, request.headers)
+            raise
+        if route.quick:
+            return self._run(request, route, self._public(path))
+        if not route.right:
+            self._probes = self._probes or anyio.CapacityLimiter(PROBES_AT_ONCE_MAX)
+            return await anyio.to_thread.run_sync(self._run, request, route, self._public(path), limiter=self._probes)
+        if self._in_work > IN_WORK_MAX:
+            raise Overloaded("the server works on as many requests as it can; try again", retry_after_s=1)
+        if route.body is None:
+            return await run_in_threadpool(lambda: self._run(request, route, self._admitted(request, route, path)))
+        call = await run_in_threadpool(self._admitted, request, route, path)
+        body = await self._bodies.read(request.headers, request.receive, route.body_bytes_max)
+        request.left_unread = False
+        try:
+            return await run_in_threadpool(self._run, request, route, call, body)
+        finally:
+            self._bodies.release(len(body))
+
+    def _admitted(self, request: _Request, route: Route, path: dict[str, str]) -> Call:
+        """The call of a caller who has the right that the route asks for."""
+        caller = caller_of(self._services.access, request.headers)
+        caller.require(route.right)
+        expected = version_of(request.headers.getlist("if-match")) if route.right == "write" else None
+        if expected is not None and not route.conditional:
+            raise Invalid("If-Match is not honoured here; leave it out", field="If-Match")
+        return Call(self._services, self._settings, caller, path, expected)
+
+    def _public(self, path: dict[str, str]) -> Call:
+        return Call(self._services, self._settings, _NOBODY, path)
+
+    def _run(self, request: _Request, route: Route, call: Call, body: bytearray | None = None) -> Reply:
+        """Parse what the route takes, and let its handler answer."""
+        arguments: list[object] = []
+        if route.body is not None and body is not None:
+            parsed, warnings = body_of(route.body, body)
+            call = replace(call, warnings=warnings)
+            arguments.append(parsed)
+        if route.right:
+            query = query_of(route.query, request.scope["query_string"])
+            arguments += [] if query is None else [query]
+        answer = route.handler(call, *arguments)
+        encoded = answer.body if isinstance(answer.body, bytes) else msgspec.json.encode(answer.body)
+        return Reply(answer.status, encoded, answer.headers)
+
+
+async def _send(send: Send, reply: Reply, *, close: bool) -> None:
+    headers = {"Content-Type": "application/json", "Content-Length": str(len(reply.body)), **_ALWAYS, **dict(reply.headers)}
+    if close:
+        headers["Connection"] = "close"
+    raw = [(name.lower().encode("latin-1"), value.encode("latin-1")) for name, value in headers.items()]
+    await send({"type": "http.response.start", "status": reply.status, "headers": raw})
+    await send({"type": "http.response.body", "body": reply.body})

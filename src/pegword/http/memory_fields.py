@@ -1,0 +1,52 @@
+"""The fields of a memory as a request writes them: their types, and what the documentation says of their limits.
+
+Limits that stand under `extra_json_schema` are documented here and enforced by the rules, which say them in their own sentences.
+"""
+
+from typing import Annotated
+
+from msgspec import Meta
+
+from pegword.core.caller import SCOPES
+from pegword.core.errors import Invalid
+from pegword.core.memory import (
+    CONTENT_CHARS_MAX,
+    DESCRIPTION_CHARS_MAX,
+    KIND_WORDS,
+    NAME_CHARS_MAX,
+    PRIORITIES,
+    SOURCES,
+    TAGS_MAX,
+)
+from pegword.http.routing import Call
+
+TAGS_SENT_MAX = 1_000  # before doubles are removed; more is refused before they are looked at
+
+_WORD = "one of " + ", ".join(sorted(KIND_WORDS)) + ' (general means project); "" for any'
+_SCOPE = "one of " + ", ".join(SCOPES) + '; "" for any'
+_SCOPE_ID = "the workstream's id; for scope user your own id, or nothing"
+
+Type = Annotated[str, Meta(description=_WORD)]
+ScopeWord = Annotated[str, Meta(description=_SCOPE)]
+ScopeId = Annotated[str, Meta(description=_SCOPE_ID)]
+OneScope = Annotated[str, Meta(description="one of " + ", ".join(SCOPES))]
+Name = Annotated[str, Meta(extra_json_schema={"minLength": 1, "maxLength": NAME_CHARS_MAX})]
+Content = Annotated[str, Meta(extra_json_schema={"minLength": 1, "maxLength": CONTENT_CHARS_MAX})]
+Description = Annotated[str, Meta(extra_json_schema={"maxLength": DESCRIPTION_CHARS_MAX})]
+Kind = Annotated[str, Meta(extra_json_schema={"enum": [*sorted(KIND_WORDS), ""]})]
+Tags = Annotated[list[str], Meta(max_length=TAGS_SENT_MAX, description=f"at most {TAGS_MAX} once doubles are removed")]
+Priority = Annotated[str, Meta(extra_json_schema={"enum": list(PRIORITIES)})]
+Source = Annotated[str, Meta(description="who says so", extra_json_schema={"enum": list(SOURCES)})]
+Confidence = Annotated[float, Meta(extra_json_schema={"minimum": 0.0, "maximum": 1.0})]
+Expiry = Annotated[str | float, Meta(description="ISO 8601 (without a zone: UTC) or seconds since 1970")]
+Expected = Annotated[int, Meta(ge=0, description="the version that the memory must be at; 0: it must not exist")]
+Expired = Annotated[bool, Meta(description="also what has expired")]
+Claim = Annotated[bool, Meta(description="accepted and answered with a warning: only a human verifies")]
+
+
+def expected_version(call: Call, in_body: int | None) -> int | None:
+    """The version that a write expects, from its body or its If-Match header; `Invalid` when they differ."""
+    in_header = call.expected_version
+    if in_body is not None and in_header is not None and in_body != in_header:
+        raise Invalid(f"expected_version is {in_body}, but If-Match says {in_header}", field="expected_version")
+    return in_header if in_body is None else in_body

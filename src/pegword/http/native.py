@@ -1,0 +1,211 @@
+"""The face at /v1/api/memory and /v1/api/turn: a memory by its id, its history, and the turn, which is what all this is for."""
+
+from collections.abc import Mapping
+from typing import Annotated, Any, ClassVar
+
+import msgspec
+from msgspec import UNSET, Meta, UnsetType
+
+from pegword.core.caller import Session
+from pegword.core.errors import Invalid, NotFound
+from pegword.core.memory import NEVER, parse_time
+from pegword.http.explained import Explained, explained
+from pegword.http.memory_fields import (
+    Claim,
+    Confidence,
+    Content,
+    Description,
+    Expected,
+    Expiry,
+    Kind,
+    Priority,
+    Source,
+    Tags,
+    expected_version,
+)
+from pegword.http.routing import Answer, Call, Route
+from pegword.http.shapes import (
+    SCORE_DIGITS,
+    Deleted,
+    Record,
+    SavedRecord,
+    VersionPage,
+    deleted_answer,
+    record_answer,
+    saved_answer,
+    type_word,
+    versions_answer,
+)
+from pegword.http.wire import Body
+from pegword.services.memories import Changes
+from pegword.services.turns import BUDGET_CHARS_MIN, K_MAX, MODES, Turn
+
+TURN_BYTES_MAX = 32 << 20
+
+
+class PatchBody(Body, kw_only=True):
+    """Some fields of a memory. What is absent stays; null clears description, tags and expires_at, and means absent elsewhere."""
+
+    clearable: ClassVar[frozenset[str]] = frozenset({"description", "tags", "expires_at"})
+
+    content: Content | None = None
+    description: Description | UnsetType | None = UNSET
+    type: Kind = ""
+    tags: Tags | UnsetType | None = UNSET
+    priority: Priority | None = None
+    confidence: Confidence | None = None
+    source: Source | None = None
+    expires_at: Expiry | UnsetType | None = UNSET
+    expected_version: Expected | None = None
+    verified: Claim = False
+
+
+class RevertBody(Body, kw_only=True):
+    """The version whose text is to stand again."""
+
+    version: Annotated[int, Meta(ge=1)]
+    expected_version: Expected | None = None
+
+
+class TurnSession(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """The conversation that a turn belongs to."""
+
+    workstream_id: str | None = None
+    id: Annotated[str | None, Meta(description="a session made before; there are none yet")] = None
+
+
+class TurnBody(Body, kw_only=True):
+    """The conversation so far, of which the last three user messages count."""
+
+    messages: Annotated[
+        list[dict[str, Any]], Meta(description="in the shapes of OpenAI or Anthropic: role, and content as a text or a list of parts")
+    ]
+    session: TurnSession | None = None
+    mode: Annotated[str, Meta(description="where the block will stand", extra_json_schema={"enum": list(MODES)})] = "system"
+    k: Annotated[int | None, Meta(description=f"memories shown, 1 to {K_MAX}; above is capped")] = None
+    budget_chars: Annotated[int | None, Meta(description=f"characters of the block, from {BUDGET_CHARS_MIN}")] = None
+
+
+class TurnMemory(msgspec.Struct, kw_only=True):
+    """A memory in the block; its score is 0.0 where it stands for another reason than the words."""
+
+    memory_id: str
+    name: str
+    scope: str
+    scope_id: str
+    type: str
+    score: float
+
+
+class TurnAnswer(msgspec.Struct, omit_defaults=True, kw_only=True):
+    """What to put before the model: `text` is block, blank line, hint. An empty block is a good answer."""
+
+    block: str
+    hint: str
+    text: str
+    nudge: Annotated[dict[str, str] | None, Meta(description="not given yet")]
+    in_scope: int
+    receipt: Annotated[str, Meta(description="asks GET /v1/api/turn/{receipt} why")]
+    memories: list[TurnMemory]
+    warnings: list[str] = []
+
+
+def get_memory_by_id(call: Call) -> Answer:
+    return record_answer(call, call.services.memories.get_by_id(call.caller, call.path["memory_id"]))
+
+
+def change_memory(call: Call, body: PatchBody) -> Answer:
+    changes = Changes(
+        content=body.content,
+        description=_or_cleared(body.description, ""),
+        kind=body.type or None,
+        tags=None if body.tags is UNSET else tuple(body.tags or ()),
+        priority=body.priority,
+        confidence=body.confidence,
+        source=body.source,
+        expires_at=_expiry(body.expires_at),
+        expected_version=expected_version(call, body.expected_version),
+        claims_verified=body.verified,
+    )
+    return saved_answer(call, call.services.memories.update(call.caller, call.path["memory_id"], changes))
+
+
+def delete_memory_by_id(call: Call) -> Answer:
+    return deleted_answer(call.services.memories.delete_by_id(call.caller, call.path["memory_id"]))
+
+
+def list_versions(call: Call) -> Answer:
+    return versions_answer(call, call.services.memories.versions(call.caller, call.path["memory_id"]))
+
+
+def revert_memory(call: Call, body: RevertBody) -> Answer:
+    expected = expected_version(call, body.expected_version)
+    saved = call.services.memories.revert(call.caller, call.path["memory_id"], body.version, expected_version=expected)
+    return saved_answer(call, saved)
+
+
+def take_turn(call: Call, body: TurnBody) -> Answer:
+    session = body.session or TurnSession()
+    if session.id:
+        raise NotFound("Session not found")
+    turn = call.services.turns.turn(
+        call.caller,
+        Session(session.workstream_id or ""),
+        [_message(at, message) for at, message in enumerate(body.messages)],
+        mode=body.mode,
+        k=body.k,
+        budget_chars=body.budget_chars,
+    )
+    return Answer(_turn_answer(call, turn))
+
+
+def explain_turn(call: Call) -> Answer:
+    return Answer(explained(call.services.turns.explain(call.caller, call.path["receipt"])))
+
+
+def _message(at: int, message: Mapping[str, Any]) -> Mapping[str, Any]:
+    if not isinstance(message.get("role"), str):
+        raise Invalid(f"messages[{at}].role must be a text", field="messages")
+    return message
+
+
+def _or_cleared(value: str | UnsetType | None, cleared: str) -> str | None:
+    """None for absent, *cleared* for null: as `Changes` reads them."""
+    if value is UNSET:
+        return None
+    return cleared if value is None else value
+
+
+def _expiry(value: str | float | UnsetType | None) -> int | None:
+    if value is UNSET:
+        return None
+    return NEVER if value is None else parse_time(value, "expires_at")
+
+
+def _turn_answer(call: Call, turn: Turn) -> TurnAnswer:
+    memories = [
+        TurnMemory(
+            memory_id=m.memory_id, name=m.name, scope=m.scope.kind, scope_id=m.scope.id, type=type_word(call, m.kind, m.kind_word),
+            score=round(score, SCORE_DIGITS),
+        )
+        for m, score in ((shown.memory, shown.score) for shown in turn.shown)
+    ]  # fmt: skip
+    return TurnAnswer(
+        block=turn.block, hint=turn.hint, text=turn.text, nudge=None, in_scope=turn.in_scope, receipt=turn.receipt, memories=memories,
+        warnings=list(call.warnings),
+    )  # fmt: skip
+
+
+_ONE = "/v1/api/memory/{memory_id}"
+_TURN = "/v1/api/turn"
+
+# fmt: off
+ROUTES = (
+    Route("GET", _ONE, get_memory_by_id, "read", "One whole memory, by id; counts an access", Record),
+    Route("PATCH", _ONE, change_memory, "write", "Change some fields of a memory", SavedRecord, PatchBody, conditional=True),
+    Route("DELETE", _ONE, delete_memory_by_id, "write", "Delete a memory for good, by id", Deleted),
+    Route("GET", _ONE + "/versions", list_versions, "read", "Every version of a memory, newest first", VersionPage),
+    Route("POST", _ONE + "/revert", revert_memory, "write", "Let an old version stand again", SavedRecord, RevertBody, conditional=True),
+    Route("POST", _TURN, take_turn, "read", "The memories that belong in a turn", TurnAnswer, TurnBody, body_bytes_max=TURN_BYTES_MAX),
+    Route("GET", _TURN + "/{receipt}", explain_turn, "read", "Why a turn showed what it showed", Explained),
+)

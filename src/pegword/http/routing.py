@@ -1,0 +1,117 @@
+"""What a route is, what a handler gets and gives, and how a path finds its route.
+
+A face is a table of routes that fits one screen. A handler takes a `Call`, then the body and the query if the route has them, and gives
+an `Answer`; everything around it (who calls, parsing, limits, errors, documentation) comes from the route.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+
+import msgspec
+
+from pegword.core.caller import Caller
+from pegword.core.errors import NotFound
+from pegword.http.failures import WrongMethod
+from pegword.http.reading import BODY_BYTES_MAX
+from pegword.http.wire import Body
+from pegword.services.bundle import Services
+from pegword.settings import Settings
+
+_PARAMETER = re.compile(r"\{(\w+)(:path)?\}")
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One request, as a handler sees it.
+
+    *path* holds the path's parameters. *expected_version* is what an If-Match header says. *warnings* are what the answer must tell.
+    """
+
+    services: Services
+    settings: Settings
+    caller: Caller
+    path: Mapping[str, str]
+    expected_version: int | None = None
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a handler gives: a struct to be sent as JSON, or bytes of the type that *headers* name."""
+
+    body: msgspec.Struct | bytes
+    status: int = 200
+    headers: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """One method of one path.
+
+    *right* is the one that the caller's credential needs ("": none, and no credential either). *answer* is the struct of a success,
+    None for what is no JSON of ours; *statuses* are those of a success. A *conditional* route honours If-Match. A *quick* handler neither
+    reads nor writes the store, and runs without a thread of its own.
+    """
+
+    method: str
+    path: str
+    handler: Callable[..., Answer]
+    right: str
+    summary: str
+    answer: type[msgspec.Struct] | None
+    body: type[Body] | None = None
+    query: type[msgspec.Struct] | None = None
+    statuses: tuple[int, ...] = (200,)
+    conditional: bool = False
+    quick: bool = False
+    body_bytes_max: int = BODY_BYTES_MAX
+
+    @property
+    def parameters(self) -> tuple[str, ...]:
+        """The names of the path's parameters."""
+        return tuple(name for name, _ in _PARAMETER.findall(self.path))
+
+
+class Table:
+    """All routes of a server. Paths are matched as they are: nothing is joined, cut or redirected."""
+
+    def __init__(self, routes: Iterable[Route]) -> None:
+        self.routes = tuple(routes)
+        by_path: dict[str, dict[str, Route]] = {}
+        for route in self.routes:
+            methods = by_path.setdefault(route.path, {})
+            if route.method in methods:
+                raise ValueError(f"two routes for {route.method} {route.path}")
+            methods[route.method] = route
+        self._paths = [(_pattern(path), methods) for path, methods in by_path.items()]
+
+    def find(self, method: str, path: str) -> tuple[Route, dict[str, str]]:
+        """The route for *method* at *path*, and the path's parameters; HEAD is served by GET.
+
+        Where two paths match, the one that takes the method serves it: a memory may be called ``search``. Raises `NotFound` for a path
+        that is none, `WrongMethod` for one that does not take the method.
+        """
+        method = "GET" if method == "HEAD" else method
+        allowed: list[str] = []
+        for pattern, methods in self._paths:
+            match = pattern.fullmatch(path)
+            if match and method in methods:
+                return methods[method], match.groupdict()
+            if match:
+                allowed += methods
+        if not allowed:
+            raise NotFound("there is nothing at this path", code="no_such_path")
+        allowed += ["HEAD"] if "GET" in allowed else []
+        names = tuple(sorted(set(allowed)))
+        raise WrongMethod(f"{method[:32]} is not possible here; {' and '.join(names)} are", allowed=names)
+
+
+def _pattern(path: str) -> re.Pattern[str]:
+    """A path with ``{name}`` (one segment) and ``{name:path}`` (any rest) as a pattern."""
+    parts: list[str] = []
+    at = 0
+    for found in _PARAMETER.finditer(path):
+        parts += [re.escape(path[at : found.start()]), f"(?P<{found[1]}>{'.*' if found[2] else '[^/]+'})"]
+        at = found.end()
+    return re.compile("".join([*parts, re.escape(path[at:])]), re.DOTALL)
