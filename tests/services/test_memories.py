@@ -233,7 +233,8 @@ def test_access_counts_move_with_reading_by_name_only(services: Services, alice:
     assert (before.updated, before.version) == (after.updated, after.version)
 
 
-def test_a_delete_leaves_nothing(services: Services, alice: Caller) -> None:
+@pytest.mark.parametrize("expired_first", [False, True])
+def test_a_delete_leaves_nothing(services: Services, alice: Caller, clock: Clock, expired_first: bool) -> None:
     """Row, versions, tags, index, receipts' texts: every byte of the file is searched."""
     memory = services.memories.save(alice, Draft("n", "first xylophonecanary text", GLOBAL, tags=("tagcanary",))).memory
     for number in range(300):
@@ -243,6 +244,10 @@ def test_a_delete_leaves_nothing(services: Services, alice: Caller) -> None:
             services.memories.save(alice, Draft("n", "second zebracanary text", GLOBAL, description="descriptioncanary"))
     services.housekeeper.settle()
     assert ["n"] == names(services, alice, "zebracanary")
+    if expired_first:
+        services.memories.update(alice, memory.memory_id, Changes(content="third yakcanary text", expires_at=clock.now + DAY_US))
+        clock.pass_s(2 * 24 * 3_600)
+        services.housekeeper.sweep()
     services.memories.delete_by_id(alice, memory.memory_id)
     services.housekeeper.settle()
 

@@ -21,7 +21,7 @@ from pegword.services.finding import Findings, Hit, find
 from pegword.services.housekeeping import Housekeeper
 from pegword.store import memory_rows, postings
 from pegword.store.engine import Engine, Tx
-from pegword.store.memory_rows import NOT_INDEXED, Filters
+from pegword.store.memory_rows import Filters
 
 LIST_DEFAULT, LIST_MAX = 100, 200
 SEARCH_DEFAULT, SEARCH_MAX = 20, 50
@@ -250,7 +250,7 @@ class Memories:
         if memory.verified_by and not memory.verified:
             warnings.append("verified: cleared, since an agent changed what a human had verified; the old text is kept as a version")
         document = self._analyser.document(memory.content, (memory.name, memory.description, *memory.tags))
-        old = (memory.slot, memory.length) if memory.slot != NOT_INDEXED else None
+        old = (memory.slot, memory.length) if memory.slot != postings.NOT_INDEXED else None
         sitting, named = _sitting(caller, draft)
         entered = postings.enter(
             tx, memory.scope.key, document, sitting=sitting, named=named, now=now, analyser=self._analyser.name, old=old
@@ -265,8 +265,7 @@ class Memories:
         terms: dict[str, int] = {}
         for name, description, content, tags in memory_rows.texts(tx, memory):
             terms |= self._analyser.document(content, (name, description, *tags)).counts
-        if memory.slot != NOT_INDEXED:
-            postings.leave(tx, memory.scope.key, memory.slot, memory.length, sorted(terms))
+        postings.leave(tx, memory.scope.key, memory.slot, memory.length, sorted(terms))
         memory_rows.delete(tx, memory)
         return memory
 

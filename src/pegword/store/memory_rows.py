@@ -20,9 +20,7 @@ from pegword.core.memory import (
     hash_of,
 )
 from pegword.store.engine import Row, Tx, among, padded
-from pegword.store.postings import within
-
-NOT_INDEXED = -1  # the slot of a memory that is not, or no longer, in the index
+from pegword.store.postings import NOT_INDEXED, within
 
 _COLUMNS = """memory_id, scope_key, shelf, name, kind, kind_word, description, content, tags, priority, source, author, author_user,
     credential, verified_by, verified_at, confidence, expires_at, created, updated, version, content_hash, access_count,

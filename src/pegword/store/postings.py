@@ -18,6 +18,7 @@ from pegword.store.engine import Row, Tx, among, padded
 from pegword.store.packing import MARK, find_marks, pack_tail, unpack
 
 TAIL_MAX = 128
+NOT_INDEXED = -1  # the slot of a memory that is not, or no longer, in the index
 SITTING_GAP_US = 30 * 60 * 1_000_000
 PLACE_MAX = 255
 # A query is read up to this many distinct terms; of those the rarest QUERY_TERMS_MAX are kept.
@@ -138,11 +139,13 @@ def retire(tx: Tx, scope_key: str, slot: int, length: int) -> None:
 def leave(tx: Tx, scope_key: str, slot: int, length: int, terms: Sequence[str]) -> None:
     """Take a memory out of the index for good: no block, tail or tombstone keeps a word of *terms* for its sake.
 
-    *terms* are all that the memory or an earlier version of it was indexed under.
+    *slot* is `NOT_INDEXED` when it had expired out of it already; its words may still stand at dead slots. *terms* are all that
+    the memory or an earlier version of it was indexed under.
     """
-    in_tail = tx.run(_DROP_TAIL, (scope_key, slot))
-    tx.run(_LEAVE, (length, in_tail, 0, scope_key))
-    dead = np.array([row[0] for row in tx.rows(_DEAD_OF, (scope_key,))] + [slot], np.int64)
+    if slot != NOT_INDEXED:
+        in_tail = tx.run(_DROP_TAIL, (scope_key, slot))
+        tx.run(_LEAVE, (length, in_tail, 0, scope_key))
+    dead = np.array([slot, *(row[0] for row in tx.rows(_DEAD_OF, (scope_key,)))], np.int64)
     for start in range(0, len(terms), 500):
         some = terms[start : start + 500]
         blocks = tx.rows(_BLOCKS_OF + among("term", len(some)), (scope_key, *padded(some)))

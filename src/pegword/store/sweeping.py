@@ -1,8 +1,7 @@
 """What has expired leaves the index, some at a time. The memories themselves stay until they are deleted."""
 
 from pegword.store.engine import Engine, Tx
-from pegword.store.memory_rows import NOT_INDEXED
-from pegword.store.postings import retire
+from pegword.store.postings import NOT_INDEXED, retire
 
 SWEPT_AT_ONCE = 500
 
