@@ -1,0 +1,5 @@
+"""``python -m pegword``: the command line."""
+
+from pegword.cli import main
+
+main()
