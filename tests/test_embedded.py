@@ -43,24 +43,24 @@ def test_a_save_is_an_agent_s_word(memories: OpenMemories) -> None:
     """An embedded session is an agent of its user: not verified, source agent, confidence 0.7."""
     memory = memories.save("deploy_day", "We deploy on Tuesdays.").memory
 
-    assert ("agent", "tester", False, 0.7) == (memory.source, memory.author, memory.verified, memory.confidence)
+    assert (memory.source, memory.author, memory.verified, memory.confidence) == ("agent", "tester", False, 0.7)
 
 
 def test_a_claim_to_be_the_user_is_answered_with_a_warning(memories: OpenMemories) -> None:
     saved = memories.save("deploy_day", "We deploy on Tuesdays.", source="user")
 
-    assert ("agent", 1) == (saved.memory.source, len(saved.warnings))
+    assert (saved.memory.source, len(saved.warnings)) == ("agent", 1)
 
 
 def test_what_is_saved_is_found_listed_and_shown(memories: OpenMemories) -> None:
     memories.save("deploy_day", "We deploy on Tuesdays.", tags=["ops"], kind="reference")
     memories.save("tea", "Green tea in the morning.")
 
-    assert ["deploy_day"] == [hit.memory.name for hit in memories.search("which day do we deploy").hits]
-    assert ["tea", "deploy_day"] == [m.name for m in memories.list().memories]
-    assert ("deploy_day", 1) == (memories.list(tag="OPS", kind="reference").memories[0].name, memories.list(tag="ops").total)
+    assert [hit.memory.name for hit in memories.search("which day do we deploy").hits] == ["deploy_day"]
+    assert [m.name for m in memories.list().memories] == ["tea", "deploy_day"]
+    assert (memories.list(tag="OPS", kind="reference").memories[0].name, memories.list(tag="ops").total) == ("deploy_day", 1)
     turn = memories.turn("Which day do we deploy?")
-    assert ["deploy_day"] == [shown.memory.name for shown in turn.shown]
+    assert [shown.memory.name for shown in turn.shown] == ["deploy_day"]
     assert "We deploy on Tuesdays." in turn.block
     explanation = memories.explain(turn.receipt)
     assert (turn.block, "relevant") == (explanation.block, explanation.considered[0].why)
@@ -78,8 +78,8 @@ def test_a_change_is_a_version_and_can_be_taken_back(memories: OpenMemories) -> 
 
     reverted = memories.revert(memory_id, 1)
 
-    assert ("Green tea.", (), None) == (reverted.memory.content, reverted.memory.tags, reverted.memory.expires_at)
-    assert ["revert", "update", "save"] == [version.action for version in memories.versions(memory_id)]
+    assert (reverted.memory.content, reverted.memory.tags, reverted.memory.expires_at) == ("Green tea.", (), None)
+    assert [version.action for version in memories.versions(memory_id)] == ["revert", "update", "save"]
 
 
 def test_none_keeps_and_empty_clears(memories: OpenMemories) -> None:
@@ -87,9 +87,9 @@ def test_none_keeps_and_empty_clears(memories: OpenMemories) -> None:
     memory_id = memories.save("tea", "Green tea.", description="what", tags=["drink"], expires_at=4e9).memory.memory_id
 
     kept = memories.update(memory_id, priority="high").memory
-    assert ("what", ("drink",), 4_000_000_000_000_000) == (kept.description, kept.tags, kept.expires_at)
+    assert (kept.description, kept.tags, kept.expires_at) == ("what", ("drink",), 4_000_000_000_000_000)
     cleared = memories.update(memory_id, description="", tags=(), expires_at="never").memory
-    assert ("", (), None) == (cleared.description, cleared.tags, cleared.expires_at)
+    assert (cleared.description, cleared.tags, cleared.expires_at) == ("", (), None)
 
 
 @pytest.mark.parametrize(
@@ -122,7 +122,7 @@ def test_an_expected_version_that_is_not_the_stored_one_is_a_conflict(memories: 
 
     with pytest.raises(VersionMismatch) as refusal:
         memories.save("tea", "Black tea.", expected_version=0)
-    assert 1 == refusal.value.current
+    assert refusal.value.current == 1
     assert isinstance(refusal.value, Conflict)
 
 
@@ -157,8 +157,8 @@ def test_two_users_of_one_file_share_global_and_nothing_else(tmp_path: Path) -> 
         alice.save("plan", "Ship.", scope="workstream", scope_id="ws")
         alice.save("office", "The office is in Graz.")
 
-        assert ["office"] == [m.name for m in bob.list().memories]
-        assert ["alice"] == [m.author for m in bob.list().memories]
+        assert [m.name for m in bob.list().memories] == ["office"]
+        assert [m.author for m in bob.list().memories] == ["alice"]
         with pytest.raises(NotFound):
             bob.get("plan", scope="workstream", scope_id="ws")
 
@@ -178,7 +178,7 @@ def test_a_url_a_path_and_a_text_name_the_same_file(tmp_path: Path) -> None:
         memories.save("tea", "Green tea.")
     for database in (str(path), f"sqlite://{path}"):
         with open_memories(database, user="alice") as memories:
-            assert "Green tea." == memories.get("tea").content
+            assert memories.get("tea").content == "Green tea."
     with pytest.raises(Invalid):
         open_memories("sqlite:relative.db")
 
@@ -199,8 +199,8 @@ def test_what_was_put_off_is_done_when_it_closes(tmp_path: Path) -> None:
         receipt = memories.turn("when do we deploy").receipt
 
     with open_memories(tmp_path / "m.db", user="alice") as memories:
-        assert ["deploy_day"] == [c.name for c in memories.explain(receipt).considered if c.shown]
-        assert 1 == memories.list().memories[0].access_count
+        assert [c.name for c in memories.explain(receipt).considered if c.shown] == ["deploy_day"]
+        assert memories.list().memories[0].access_count == 1
 
 
 def test_the_testing_module_gives_a_standing_clock_ids_in_order_and_no_traces(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -211,10 +211,10 @@ def test_the_testing_module_gives_a_standing_clock_ids_in_order_and_no_traces(mo
         first = memories.save("a", "lamp one").memory
         clock.advance(60)
         second = memories.save("b", "lamp two").memory
-        assert 2 == len(memories.turn("lamp").shown)
+        assert len(memories.turn("lamp").shown) == 2
 
-    assert ("00000000-0000-4000-8000-000000000001", "00000000-0000-4000-8000-000000000002") == (first.memory_id, second.memory_id)
-    assert (1_767_225_600_000_000, 60_000_000) == (first.created, second.created - first.created)
+    assert (first.memory_id, second.memory_id) == ("00000000-0000-4000-8000-000000000001", "00000000-0000-4000-8000-000000000002")
+    assert (first.created, second.created - first.created) == (1_767_225_600_000_000, 60_000_000)
 
 
 def test_one_root_catches_every_error(memories: OpenMemories) -> None:

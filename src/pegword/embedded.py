@@ -6,10 +6,11 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from pegword.assembly import Services, clock_us, open_services, random_id
+from pegword.assembly import clock_us, open_services, random_id
 from pegword.core.caller import Caller, Scope, Session, scope_of, scopes_of
 from pegword.core.errors import Invalid, Unavailable
 from pegword.core.memory import NEVER, Draft, Memory, Version, parse_time
+from pegword.services.bundle import Services
 from pegword.services.memories import LIST_DEFAULT, SEARCH_DEFAULT, Changes, Page, Saved, SearchResult
 from pegword.services.receipts import Explanation
 from pegword.services.turns import Turn

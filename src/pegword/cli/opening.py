@@ -1,0 +1,83 @@
+"""Open the store that a command works on, and find out for whom. Everything heavy is imported here, when it is needed."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pegword.cli import output
+
+if TYPE_CHECKING:
+    from pegword.core.caller import Caller, Scope
+    from pegword.core.people import User
+    from pegword.services.bundle import Services
+    from pegword.settings import Settings
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """A store that is open for a command."""
+
+    services: "Services"
+    settings: "Settings"
+    path: Path
+
+    def user(self, name: str | None) -> "User":
+        """The user of that name; without one, the person at the keyboard, added on first use."""
+        from pegword.settings import local_user_name
+
+        return self.services.access.ensure_user(local_user_name()) if name is None else self.services.access.user(name)
+
+    def caller(self, name: str | None) -> "Caller":
+        """Who a command acts for: a person typed it, so it is a human's."""
+        return self.services.access.person(self.user(name))
+
+    def memory_id(self, caller: "Caller", name: str | None, memory_id: str | None, scope: str, scope_id: str) -> str:
+        """The id of the memory that is meant, by id or by name in a scope."""
+        if memory_id is not None:
+            check_one(name, memory_id)
+            return memory_id
+        return self.services.memories.get(caller, self.scope(caller, scope, scope_id), check_one(name, memory_id)).memory_id
+
+    def scope(self, caller: "Caller", word: str, scope_id: str) -> "Scope":
+        """The one scope that is meant."""
+        from pegword.core.caller import scope_of
+
+        return scope_of(caller, word, scope_id)
+
+
+@contextmanager
+def opened(database: str | None, config: Path | None, *, makes: bool = False, quiet: bool = False) -> Iterator[Opened]:
+    """Open the store; close it afterwards, which does what waits.
+
+    A database at its default place is made when it is absent. One that was named is made only by a command that *makes* something:
+    a mistyped path must not answer as an empty store. *quiet*: tell nothing beside the result.
+    """
+    from pegword.assembly import open_services
+    from pegword.settings import database_path, load
+
+    settings = load(config).with_flags(database_url=database)
+    path = database_path(settings.database_url)
+    notice = _nothing if quiet else output.note
+    is_new = not path.exists()
+    services = open_services(path, settings, create=makes or not settings.database_url, notice=notice)
+    try:
+        yield Opened(services, settings, path)
+        if is_new:
+            notice(f"made a new database at {path}")
+    finally:
+        services.close()
+
+
+def _nothing(_line: str) -> None:
+    """Tell nothing."""
+
+
+def check_one(name: str | None, memory_id: str | None) -> str:
+    """*name*, if exactly one of name and id was given; else `Invalid`."""
+    from pegword.core.errors import Invalid
+
+    if (name is None) == (memory_id is None):
+        raise Invalid("name one memory: by NAME, or by --id ID", field="name")
+    return name or ""

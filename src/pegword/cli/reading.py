@@ -1,0 +1,193 @@
+"""Commands that look: search, list, show, versions."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from pegword.cli import output, shapes
+from pegword.cli.opening import check_one, opened
+from pegword.cli.options import (
+    AsJson,
+    Config,
+    Database,
+    IncludeExpired,
+    KindFilter,
+    MemoryId,
+    NameOrNone,
+    ScopeFilter,
+    ScopeId,
+    ScopeWord,
+    TagFilter,
+    User,
+)
+from pegword.cli.times import minute_text
+
+if TYPE_CHECKING:
+    from pegword.core.memory import Memory
+    from pegword.settings import Settings
+
+
+def search(
+    query: Annotated[str, typer.Argument(metavar="QUERY", help='Words, and "phrases" in double quotes.', show_default=False)],
+    kind: KindFilter = "",
+    tag: TagFilter = "",
+    limit: Annotated[int | None, typer.Option("--limit", metavar="N", min=1, help="At most this many; default 20, at most 50.")] = None,
+    include_expired: IncludeExpired = False,
+    scope: ScopeFilter = "",
+    scope_id: ScopeId = "",
+    user: User = None,
+    as_json: AsJson = False,
+    database: Database = None,
+    config: Config = None,
+) -> None:
+    """Search memories by words, best first."""
+    from pegword.core.caller import scopes_of
+    from pegword.services.memories import SEARCH_DEFAULT
+
+    with opened(database, config, quiet=as_json) as store:
+        caller = store.caller(user)
+        found = store.services.memories.search(
+            caller, scopes_of(caller, scope, scope_id), query, kind=kind, tag=tag, limit=limit or SEARCH_DEFAULT,
+            include_expired=include_expired,
+        )  # fmt: skip
+        if as_json:
+            output.document(shapes.search(found, store.settings))
+            return
+        rows = [
+            (f"{hit.score:.2f}", hit.memory.name, shapes.kind_word(hit.memory, store.settings), _scope(hit.memory),
+             output.shortened(hit.memory.content))
+            for hit in found.hits
+        ]  # fmt: skip
+        _table_of(("SCORE", "NAME", "TYPE", "SCOPE", "CONTENT"), rows, found.total)
+        if found.left_out:
+            output.note(f"the query is long: these words were left out: {', '.join(found.left_out)}")
+        if found.cut:
+            output.note("phrases were looked for in the best candidates only")
+
+
+def list_(
+    kind: KindFilter = "",
+    tag: TagFilter = "",
+    limit: Annotated[int | None, typer.Option("--limit", metavar="N", min=1, help="At most this many; default 100, at most 200.")] = None,
+    include_expired: IncludeExpired = False,
+    scope: ScopeFilter = "",
+    scope_id: ScopeId = "",
+    user: User = None,
+    as_json: AsJson = False,
+    database: Database = None,
+    config: Config = None,
+) -> None:
+    """List memories, the last saved first."""
+    from pegword.core.caller import scopes_of
+    from pegword.services.memories import LIST_DEFAULT
+
+    with opened(database, config, quiet=as_json) as store:
+        caller = store.caller(user)
+        page = store.services.memories.list(
+            caller, scopes_of(caller, scope, scope_id), kind=kind, tag=tag, limit=limit or LIST_DEFAULT,
+            include_expired=include_expired,
+        )  # fmt: skip
+        if as_json:
+            output.document(shapes.page(page, store.settings))
+            return
+        rows = [
+            (m.name, shapes.kind_word(m, store.settings), _scope(m), minute_text(m.updated), output.shortened(m.content))
+            for m in page.memories
+        ]
+        _table_of(("NAME", "TYPE", "SCOPE", "SAVED", "CONTENT"), rows, page.total)
+
+
+def show(
+    name: NameOrNone = None,
+    memory_id: MemoryId = None,
+    content: Annotated[bool, typer.Option("--content", help="Only the content, as it is stored.")] = False,
+    scope: ScopeWord = "global",
+    scope_id: ScopeId = "",
+    user: User = None,
+    as_json: AsJson = False,
+    database: Database = None,
+    config: Config = None,
+) -> None:
+    """Show one memory whole, expired or not."""
+    with opened(database, config, quiet=as_json) as store:
+        caller = store.caller(user)
+        plain_name = check_one(name, memory_id)
+        if memory_id is not None:
+            memory = store.services.memories.get_by_id(caller, memory_id)
+        else:
+            memory = store.services.memories.get(caller, store.scope(caller, scope, scope_id), plain_name)
+        if as_json:
+            output.document(shapes.memory(memory, store.settings))
+        elif content:
+            output.verbatim(memory.content)
+        else:
+            _show(memory, store.settings)
+
+
+def versions(
+    name: NameOrNone = None,
+    memory_id: MemoryId = None,
+    scope: ScopeWord = "global",
+    scope_id: ScopeId = "",
+    user: User = None,
+    as_json: AsJson = False,
+    database: Database = None,
+    config: Config = None,
+) -> None:
+    """List the versions of a memory.
+
+    The newest comes first: it is how the memory stands.
+    """
+    with opened(database, config, quiet=as_json) as store:
+        caller = store.caller(user)
+        wanted = store.memory_id(caller, name, memory_id, scope, scope_id)
+        kept = store.services.memories.versions(caller, wanted)
+        if as_json:
+            output.document({"memory_id": kept[0].memory_id, "name": kept[0].name, "versions": [shapes.version(v) for v in kept]})
+            return
+        rows = [
+            (str(v.version), v.action, minute_text(v.saved), v.author, "yes" if v.verified else "no", output.shortened(v.content))
+            for v in kept
+        ]
+        output.table(("VERSION", "ACTION", "SAVED", "AUTHOR", "VERIFIED", "CONTENT"), rows)
+
+
+def _show(memory: "Memory", settings: "Settings") -> None:
+    from pegword.assembly import clock_us
+
+    expiry = minute_text(memory.expires_at)
+    rows = [
+        ("name", memory.name),
+        ("id", memory.memory_id),
+        ("scope", _scope(memory)),
+        ("type", shapes.kind_word(memory, settings)),
+        ("description", memory.description),
+        ("tags", ", ".join(memory.tags)),
+        ("priority", memory.priority),
+        ("source", f"{memory.source}, saved by {memory.author}"),
+        ("verified", minute_text(memory.verified_at) or "no"),
+        ("confidence", f"{memory.confidence:g}"),
+        ("expires", expiry and f"{expiry}{' (expired)' if memory.expired(clock_us()) else ''}"),
+        ("saved", minute_text(memory.updated)),
+        ("version", str(memory.version)),
+    ]
+    for label, value in rows:
+        if value:
+            output.say(f"{label + ':':<13}{output.one_line(value)}")
+    output.say()
+    output.say(memory.content)
+
+
+def _scope(memory: "Memory") -> str:
+    return f"workstream {memory.scope.id}" if memory.scope.kind == "workstream" else memory.scope.kind
+
+
+def _table_of(columns: tuple[str, ...], rows: Sequence[tuple[str, ...]], total: int) -> None:
+    """A table of memories, and how many there are beyond it; a sentence when there is none."""
+    if not rows:
+        output.say("no memories found" if not total else f"none shown of {total}")
+        return
+    output.table(columns, rows)
+    if total > len(rows):
+        output.note(f"{len(rows)} of {total} shown")

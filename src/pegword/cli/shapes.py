@@ -1,0 +1,172 @@
+"""Results as JSON for programs: the keys of the HTTP API, always all of them. Every time is ISO 8601 in UTC with ``Z``."""
+
+from typing import TYPE_CHECKING, Any
+
+from pegword.cli.times import time_text
+
+if TYPE_CHECKING:
+    from pegword.core.memory import Memory, Version
+    from pegword.core.people import Key, User
+    from pegword.services.memories import Page, Saved, SearchResult
+    from pegword.services.receipts import Explanation
+    from pegword.services.turns import Turn
+    from pegword.settings import Settings
+
+
+def kind_word(memory: "Memory", settings: "Settings") -> str:
+    """The word for a memory's kind: of the two for project, the one that is set, else the one it was saved with."""
+    if memory.kind != "project":
+        return memory.kind
+    return settings.turnstone_project_word or memory.kind_word or memory.kind
+
+
+def memory(m: "Memory", settings: "Settings") -> dict[str, Any]:
+    """A whole memory."""
+    from pegword.assembly import clock_us
+
+    return {
+        "memory_id": m.memory_id,
+        "name": m.name,
+        "scope": m.scope.kind,
+        "scope_id": m.scope.id,
+        "type": kind_word(m, settings),
+        "description": m.description,
+        "content": m.content,
+        "tags": list(m.tags),
+        "priority": m.priority,
+        "source": m.source,
+        "author": m.author,
+        "verified": m.verified,
+        "verified_at": time_text(m.verified_at),
+        "confidence": m.confidence,
+        "expires_at": time_text(m.expires_at),
+        "created": time_text(m.created),
+        "updated": time_text(m.updated),
+        "version": m.version,
+        "hash": m.content_hash,
+        "access_count": m.access_count,
+        "last_accessed": time_text(m.last_accessed) or "",
+        "expired": m.expired(clock_us()),
+    }
+
+
+def saved(result: "Saved", settings: "Settings") -> dict[str, Any]:
+    """What a save did, and the memory as it now stands."""
+    return {**memory(result.memory, settings), "outcome": result.outcome, "warnings": list(result.warnings)}
+
+
+def page(result: "Page", settings: "Settings") -> dict[str, Any]:
+    """A list and the number of all matches."""
+    return {
+        "memories": [memory(m, settings) for m in result.memories],
+        "total": result.total,
+        "truncated": result.total > len(result.memories),
+    }
+
+
+def search(result: "SearchResult", settings: "Settings") -> dict[str, Any]:
+    """What was found, each with its score, and what the query was read as."""
+    return {
+        "memories": [{**memory(hit.memory, settings), "score": hit.score} for hit in result.hits],
+        "total": result.total,
+        "truncated": result.total > len(result.hits),
+        "terms": list(result.terms),
+        "left_out": list(result.left_out),
+        "cut": result.cut,
+    }
+
+
+def version(v: "Version") -> dict[str, Any]:
+    """A memory as it stood after one change."""
+    return {
+        "memory_id": v.memory_id,
+        "version": v.version,
+        "action": v.action,
+        "name": v.name,
+        "type": v.kind,
+        "description": v.description,
+        "content": v.content,
+        "tags": list(v.tags),
+        "priority": v.priority,
+        "source": v.source,
+        "author": v.author,
+        "verified": v.verified,
+        "confidence": v.confidence,
+        "expires_at": time_text(v.expires_at),
+        "saved": time_text(v.saved),
+        "hash": v.content_hash,
+    }
+
+
+def turn(result: "Turn", settings: "Settings") -> dict[str, Any]:
+    """What belongs before the model."""
+    return {
+        "block": result.block,
+        "hint": result.hint,
+        "text": result.text,
+        "in_scope": result.in_scope,
+        "receipt": result.receipt,
+        "memories": [
+            {
+                "memory_id": shown.memory.memory_id,
+                "name": shown.memory.name,
+                "scope": shown.memory.scope.kind,
+                "scope_id": shown.memory.scope.id,
+                "type": kind_word(shown.memory, settings),
+                "score": shown.score,
+            }
+            for shown in result.shown
+        ],
+    }
+
+
+def explanation(e: "Explanation") -> dict[str, Any]:
+    """Why a turn showed what it showed."""
+    return {
+        "receipt": e.receipt,
+        "mode": e.frame.mode,
+        "k": e.frame.k,
+        "budget_chars": e.frame.budget_chars,
+        "preview_chars": e.frame.preview_chars,
+        "in_scope": e.frame.in_scope,
+        "at": time_text(e.frame.at),
+        "terms": [{"term": t.term, "memories": t.memories, "idf": t.idf, "messages": list(t.messages)} for t in e.terms],
+        "left_out": list(e.left_out),
+        "considered": [
+            {
+                "memory_id": c.memory_id,
+                "version": c.version,
+                "name": c.name,
+                "scope": c.scope.kind,
+                "scope_id": c.scope.id,
+                "score": c.score,
+                "why": c.why,
+                "shown": c.shown,
+                "parts": [dict(part) for part in c.parts],
+                "terms": dict(c.terms),
+            }
+            for c in e.considered
+        ],
+        "block": e.block,
+    }
+
+
+def user(u: "User") -> dict[str, Any]:
+    """A user."""
+    return {"user_id": u.user_id, "name": u.name, "email": u.email, "created": time_text(u.created)}
+
+
+def key(k: "Key") -> dict[str, Any]:
+    """A key, without its token."""
+    from pegword.core.caller import RIGHTS
+
+    return {
+        "key_id": k.key_id,
+        "user": k.user_name,
+        "name": k.label,
+        "scopes": list(RIGHTS[: RIGHTS.index(k.right) + 1]),
+        "project_word": k.project_word,
+        "created": time_text(k.created),
+        "expires_at": time_text(k.expires_at),
+        "revoked_at": time_text(k.revoked_at),
+    }

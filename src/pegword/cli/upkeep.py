@@ -1,0 +1,99 @@
+"""Commands about Pegword itself: config, reindex, version."""
+
+import platform
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Annotated
+
+import typer
+
+from pegword import __version__
+from pegword.cli import output
+from pegword.cli.opening import opened
+from pegword.cli.options import AsJson, Config, Database
+
+
+def config_(as_json: AsJson = False, database: Database = None, config: Config = None) -> None:
+    """Print the settings that are in force.
+
+    Each with its value, where that came from, and what it does.
+    """
+    from pegword.settings import SETTINGS, database_path, load
+
+    settings = load(config).with_flags(database_url=database)
+    entries = [
+        {
+            "name": f"{section}.{key}",
+            "value": getattr(settings, f"{section}_{key}"),
+            "default": setting.default,
+            "origin": settings.origin[f"{section}_{key}"],
+            "says": setting.says,
+        }
+        for section, keys in SETTINGS.items()
+        for key, setting in keys.items()
+    ]
+    path = str(database_path(settings.database_url))
+    if as_json:
+        output.document({"settings": entries, "database_path": path, "warnings": list(settings.warnings)})
+        return
+    rows = [(e["name"], _value_text(e["value"]), e["origin"], e["says"]) for e in entries]
+    output.table(("SETTING", "VALUE", "FROM", "WHAT IT DOES"), rows)
+    output.say(f"\nThe database is {path}")
+    for warning in settings.warnings:
+        output.note(warning)
+
+
+def reindex(
+    everything: Annotated[bool, typer.Option("--all", help="All of it, due or not.")] = False,
+    as_json: AsJson = False,
+    database: Database = None,
+    config: Config = None,
+) -> None:
+    """Build the index anew where that is due.
+
+    It is due after a change of memory.language, or of the rules by which words are read.
+    The old index serves until the new one is there. If it is stopped, the next run goes on.
+    """
+    with opened(database, config, quiet=as_json) as store:
+        reindexer = store.services.reindexer
+        pending = reindexer.pending()
+        with _progress() as progress:
+            done = reindexer.run(progress, everything=everything)
+        if as_json:
+            output.document({"pending": pending, "reindexed": done})
+        else:
+            output.say(f"reindexed {done} memories" if done else "the index is up to date")
+
+
+def version(as_json: AsJson = False) -> None:
+    """Print the version."""
+    if as_json:
+        output.document({"version": __version__, "python": platform.python_version()})
+    else:
+        print(f"pegword {__version__}")
+
+
+@contextmanager
+def _progress() -> Iterator[Callable[[int, int], None]]:
+    """What to tell of progress (done, of how many): a bar at a terminal, else nothing."""
+    if not sys.stderr.isatty():
+        yield _nothing
+        return
+    from rich.console import Console
+    from rich.progress import Progress
+
+    with Progress(console=Console(stderr=True)) as bar:
+        task = bar.add_task("reindexing", total=None)
+        yield lambda done, of: bar.update(task, completed=done, total=of)
+
+
+def _nothing(_done: int, _of: int) -> None:
+    """Tell nothing."""
+
+
+def _value_text(value: object) -> str:
+    """A value as it would stand in the config file."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return str(value) if value != "" else '""'
