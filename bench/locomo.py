@@ -15,11 +15,12 @@ _SESSIONS_MAX = 100
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """One memory of a corpus: its *text*, the *sitting* it was saved in, and the *ids* of what it tells."""
+    """One memory of a corpus: its *text*, the *sitting* it was saved in, the *ids* of what it tells, perhaps a *name*."""
 
     text: str
     sitting: str
     ids: frozenset[str]
+    name: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,11 +68,16 @@ def _turns(conversation: dict[str, Any]) -> list[Item]:
 
 
 def _facts(observation: dict[str, Any]) -> list[Item]:
+    """The facts of each session in the order of the turns that they tell of, as somebody would save them who listens."""
     items = []
     for session in range(1, _SESSIONS_MAX):
+        told = []
         for facts in (observation.get(f"session_{session}_observation") or {}).values():
             for text, evidence in facts:
-                items.append(Item(text, f"session {session}", frozenset(_TURN_ID.findall(str(evidence)))))
+                ids = _TURN_ID.findall(str(evidence))
+                first = min((int(turn.partition(":")[2]) for turn in ids), default=0)
+                told.append((first, Item(text, f"session {session}", frozenset(ids))))
+        items += [item for _, item in sorted(told, key=lambda pair: pair[0])]
     return items
 
 

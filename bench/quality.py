@@ -6,27 +6,25 @@ Each memory of a conversation is saved in one scope, in order; every question is
 import argparse
 import os
 import platform
-import random
 import sys
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Sequence
 from importlib.metadata import version
 from pathlib import Path
 
 import apsw
 import numpy as np
 
+from bench import silence
+from bench.library import Library, shuffled
 from bench.locomo import Corpus, turns_and_facts
 from bench.measures import DEPTH, MEASURES, Floats, Resampling, measure
-from bench.offline import Offline
 from bench.peers import Turnstone, fts5, grep
 from bench.reference import api_corpora
-from pegword.core.text import Analyser
 
 SEED = 20_251
 CHAT = (
-    "haha yes, that was really funny! I love it when you say things like that",
     "good morning! how are you doing today? I slept well and just had a coffee",
+    "haha yes, that was really funny! I love it when you say things like that",
 )
 
 Engine = Callable[[Corpus], list[list[int]]]
@@ -50,6 +48,8 @@ def main() -> int:
     print(_machine(peer))
     for kind, corpora in kinds:
         _table(kind, corpora, peer, 200 if given.quick else 2_000)
+        foreign = silence.life_questions(kinds[0][1], SEED) if corpora is kinds[-1][1] else silence.programming_questions(SEED)
+        print(f"\n{kind}: silence (*: the floor in force)", *silence.table(corpora, foreign, SEED), sep="\n")
     if peer:
         peer.close()
     return 0
@@ -75,34 +75,29 @@ def _machine(peer: Turnstone | None) -> str:
     return ", ".join(parts)
 
 
-def pegword(corpus: Corpus, *, alone: bool = False, chat: Sequence[str] = ()) -> list[list[int]]:
-    """Pegword's best for each question; *chat* are older messages that stand before it."""
-    index = Offline(corpus.items, alone, Analyser())
-    return [index.best([question.text, *chat], DEPTH) for question in corpus.questions]
-
-
-def shuffled(corpus: Corpus) -> list[list[int]]:
-    """Pegword over the same items saved in a random order, their sittings still named: runs break up."""
-    order = list(range(len(corpus.items)))
-    random.Random(SEED).shuffle(order)
-    mixed = replace(corpus, items=tuple(corpus.items[i] for i in order))
-    return [[order[i] for i in found] for found in pegword(mixed)]
-
-
-def _engines(peer: Turnstone | None) -> dict[str, Engine]:
-    engines: dict[str, Engine] = {
-        "Pegword": pegword,
-        "Pegword, each memory alone": lambda corpus: pegword(corpus, alone=True),
-        "Pegword, saved in shuffled order": shuffled,
-        "Pegword, two chatty messages before": lambda corpus: pegword(corpus, chat=CHAT),
-        "FTS5 bm25(), porter": lambda corpus: fts5(corpus, "porter unicode61"),
-        "FTS5 bm25(), unicode61": lambda corpus: fts5(corpus, "unicode61"),
-        "count of words (grep)": grep,
-    }
+def _engines(corpora: Sequence[Corpus], peer: Turnstone | None) -> Iterator[tuple[str, Engine]]:
+    together = Library(corpora)
+    yield "Pegword", together.search
+    yield "Pegword, turn", together.turn
+    yield "Pegword, turn after two chatty messages", lambda corpus: together.turn(corpus, CHAT)
+    together.close()
+    alone = Library(corpora, alone=True)
+    yield "Pegword, each memory alone", alone.search
+    alone.close()
+    mixed = {corpus.name: shuffled(corpus, SEED) for corpus in corpora}
+    strewn = Library([corpus for corpus, _ in mixed.values()])
+    yield "Pegword, saved in shuffled order", lambda corpus: _put_back(strewn.search(mixed[corpus.name][0]), mixed[corpus.name][1])
+    strewn.close()
+    yield "FTS5 bm25(), porter", lambda corpus: fts5(corpus, "porter unicode61")
+    yield "FTS5 bm25(), unicode61", lambda corpus: fts5(corpus, "unicode61")
+    yield "count of words (grep)", grep
     if peer:
-        engines["Turnstone's scorer, all"] = lambda corpus: peer.best(corpus, None)
-        engines["Turnstone's scorer, newest 50"] = lambda corpus: peer.best(corpus, 50)
-    return engines
+        yield "Turnstone's scorer, all", lambda corpus: peer.best(corpus, None)
+        yield "Turnstone's scorer, newest 50", lambda corpus: peer.best(corpus, 50)
+
+
+def _put_back(found: Sequence[Sequence[int]], order: Sequence[int]) -> list[list[int]]:
+    return [[order[position] for position in positions] for positions in found]
 
 
 def scores(corpora: Sequence[Corpus], engine: Engine) -> Floats:
@@ -122,7 +117,7 @@ def _table(kind: str, corpora: Sequence[Corpus], peer: Turnstone | None, resampl
     print(f"{'':36}" + "".join(f"{name:>20}" for name in MEASURES) + f"{'recall@5 to Pegword':>24}")
     resampling = Resampling(questions, resamples, SEED)
     ours: Floats | None = None
-    for name, engine in _engines(peer).items():
+    for name, engine in _engines(corpora, peer):
         values = scores(corpora, engine)
         ours = values if ours is None else ours
         cells = []

@@ -63,5 +63,5 @@ def _take(name: str, member: object, items: list[Item], questions: list[Question
     except (TypeError, ValueError):
         signature = ""
     text = f"{name}{_ADDRESS.sub('', signature)}\n{found[2]}"
-    items.append(Item(text, name.partition(".")[0], frozenset([name])))
+    items.append(Item(text, name.partition(".")[0], frozenset([name]), name))
     questions.append(Question(found[1], frozenset([name])))

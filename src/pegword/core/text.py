@@ -20,9 +20,11 @@ import threading
 import unicodedata
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cached_property
 
 import Stemmer
 
+from pegword.core.common_words import COMMON_WORDS_ENGLISH
 from pegword.core.words import IRREGULAR_ENGLISH, NAMES_IN_CAPITALS_ENGLISH, STOP_WORDS_ENGLISH, american
 
 ANALYSER_VERSION = 1
@@ -102,6 +104,11 @@ class Analyser:
         self._memo: dict[str, tuple[str, ...]] = {}
         self._memo_of_forms: dict[str, tuple[str, ...]] = {}
 
+    @cached_property
+    def _rarity(self) -> dict[str, float]:
+        common = COMMON_WORDS_ENGLISH if self._english else {}
+        return {term: rarity for word, rarity in common.items() for term in self.terms(word)}
+
     def terms(self, text: str) -> list[str]:
         """The terms of *text* in order, doubles and all."""
         memo = self._memo
@@ -133,6 +140,10 @@ class Analyser:
             if count > COUNT_MAX:
                 counts[term] = COUNT_MAX
         return Document(counts, min(length, LENGTH_MAX))
+
+    def rarity(self, terms: Iterable[str]) -> list[float]:
+        """How rare each of *terms* is in general: from 0.0, a word of every talk, to 1.0. Known for English only."""
+        return [self._rarity.get(term, 1.0) for term in terms]
 
     def query(self, text: str) -> Query:
         """Read an explicit search: words, and phrases between double quotes. Everything else is no operator."""
