@@ -138,7 +138,7 @@ def database_path(url: str) -> Path:
     if not url:
         return user_data_path("pegword") / "pegword.db"
     if url.startswith("sqlite:///"):
-        path = Path(url.removeprefix("sqlite://"))
+        path = Path("/" + url.removeprefix("sqlite://").lstrip("/"))  # four slashes are meant as three
         if len(path.parts) > 1:
             return path
     raise Invalid(f"database must be sqlite:///absolute/path.db: it is {url}", field="database")

@@ -60,14 +60,15 @@ class Server:
             if self._process.poll() is not None:
                 assert self._process.stderr is not None
                 raise AssertionError(f"the server ended: {self._process.stderr.read().decode()}")
+            connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=2)
             try:
-                connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=2)
                 connection.request("GET", "/health")
                 if connection.getresponse().status == 200:
-                    connection.close()
                     return
             except OSError:
                 time.sleep(0.02)
+            finally:
+                connection.close()
         raise AssertionError("the server did not answer")
 
 
@@ -76,8 +77,8 @@ class Writer(threading.Thread):
 
     def __init__(self, number: int, port: int, token: str, ledger: Ledger, seed: int) -> None:
         super().__init__(daemon=True)
-        self._number = number
-        self._connection = http.client.HTTPConnection("127.0.0.1", port, timeout=5)
+        self.number = number
+        self.connection = http.client.HTTPConnection("127.0.0.1", port, timeout=5)
         self._headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
         self._ledger = ledger
         self._random = random.Random(f"{seed}-{number}")
@@ -87,39 +88,41 @@ class Writer(threading.Thread):
         step = 0
         try:
             while True:
-                name = f"r{self._round}_w{self._number}_{self._random.randrange(step // 2 + 1)}"
+                name = f"r{self._round}_w{self.number}_{self._random.randrange(step // 2 + 1)}"
                 step += 1
-                self._save(name, f"content {step} of {name} " + "words " * self._random.randrange(60))
+                self.save(name, f"content {step} of {name} " + "words " * self._random.randrange(60))
                 if self._random.random() < 0.1:
-                    self._delete(name)
+                    self.remove(name)
         except (OSError, http.client.HTTPException):
             return
+        finally:
+            self.connection.close()
 
-    def _save(self, name: str, content: str) -> None:
+    def save(self, name: str, content: str) -> None:
         ledger = self._ledger
         ledger.intended.setdefault(name, []).append(content)
         ledger.deleted.discard(name)
-        status = self._ask("POST", "/v1/api/memories", json.dumps({"name": name, "content": content}))
+        status = self.ask("POST", "/v1/api/memories", json.dumps({"name": name, "content": content}))
         if status in (200, 201):
             ledger.answers += 1
             ledger.acknowledged[name] = content
             ledger.intended[name] = []
 
-    def _delete(self, name: str) -> None:
+    def remove(self, name: str) -> None:
         ledger = self._ledger
         kept = ledger.acknowledged.pop(name, None)
         if kept is not None:
             ledger.intended.setdefault(name, []).append(kept)  # in doubt until the answer: there or not
-        if self._ask("DELETE", f"/v1/api/memories/{name}", None) == 200:
+        if self.ask("DELETE", f"/v1/api/memories/{name}", None) == 200:
             ledger.answers += 1
             ledger.deleted.add(name)
             ledger.intended[name] = []
 
-    def _ask(self, method: str, path: str, body: str | None) -> int:
-        self._connection.request(method, path, body, self._headers)
-        response = self._connection.getresponse()
-        response.read()
-        return response.status
+    def ask(self, method: str, path: str, body: str | None) -> int:
+        self.connection.request(method, path, body, self._headers)
+        with self.connection.getresponse() as response:
+            response.read()
+            return response.status
 
 
 def crash_rounds(command: list[str], database: Path, home: Path, token: str, *, rounds: int, writers: int, seed: int) -> Ledger:
