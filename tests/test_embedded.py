@@ -163,6 +163,14 @@ def test_two_users_of_one_file_share_global_and_nothing_else(tmp_path: Path) -> 
             bob.get("plan", scope="workstream", scope_id="ws")
 
 
+def test_two_users_who_save_in_turn_are_two_sittings(tmp_path: Path) -> None:
+    """A sitting is a run of saves by one author: both are called library, but they are two people."""
+    with open_memories(tmp_path / "m.db", user="alice") as alice, open_memories(tmp_path / "m.db", user="bob") as bob:
+        places = [by.save(name, "A lamp.").memory.place for by, name in ((alice, "a"), (alice, "b"), (bob, "c"), (bob, "d"), (alice, "e"))]
+
+    assert places == [0, 1, 0, 1, 0]
+
+
 def test_closed_memories_say_so_and_close_again_in_peace(tmp_path: Path) -> None:
     memories = open_memories(tmp_path / "m.db", user="alice")
     memories.close()

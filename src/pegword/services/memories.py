@@ -302,7 +302,7 @@ def _sitting(caller: Caller, draft: Draft) -> tuple[str, bool]:
     """Whose sitting a save belongs to, and whether the caller named it (then no gap in time ends it)."""
     if draft.sitting:
         return f"{caller.user_id}\n{draft.sitting}", True
-    return f"{caller.credential}\n{draft.session}", bool(draft.session)
+    return f"{caller.user_id}\n{caller.credential}\n{draft.session}", bool(draft.session)
 
 
 def _draft(memory: Memory, changes: Changes) -> Draft:
