@@ -1,0 +1,105 @@
+"""Texts, scopes and queries with the statistics of real notes, made by a seed.
+
+- A text has 20 to 400 words, 83 on average, log-normal; nearly half of them are stop words of English.
+- Of the other words, half belong to the topic of the text's scope and half to the language, both by Zipf's law (flattened at the
+  top, since the commonest words of a language are its stop words).
+- Scopes have log-normal sizes. A query takes its words from a memory and its neighbours, a common word more likely than a rare
+  one, so it lands where the memories are; it sees the scope of that memory and two more: at 100,000 memories in 1,000 scopes the
+  three hold some 600.
+"""
+
+import random
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import accumulate, product
+
+from pegword.core.words import STOP_WORDS_ENGLISH
+
+WORDS_MEAN, WORDS_MIN, WORDS_MAX, WORDS_SIGMA = 83, 20, 400, 0.6
+VOCABULARY, VOCABULARY_FLAT = 30_000, 40
+TOPIC, TOPIC_FLAT = 200, 10
+NEIGHBOURS = 20
+STOP_SHARE = 0.45
+SCOPE_SIGMA = 0.8
+_SYLLABLES = ["".join(pair) for pair in product("bdfgklmnprtvz", "aeiou")]
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """One memory: the number of its *scope* and its *text*."""
+
+    scope: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """One query: its *words*, and the *scopes* that it sees."""
+
+    words: tuple[str, ...]
+    scopes: tuple[int, ...]
+
+
+class World:
+    """*size* notes in *scopes* scopes. Notes of one scope come in order; *notes* yields them anew each time, the same."""
+
+    def __init__(self, size: int, scopes: int, seed: int) -> None:
+        self.size = size
+        self.seed = seed
+        chosen = random.Random(seed)
+        weights = [chosen.lognormvariate(0, SCOPE_SIGMA) for _ in range(scopes)]
+        self.scope_of = sorted(chosen.choices(range(scopes), weights, k=size))
+
+    @cached_property
+    def vocabulary(self) -> list[str]:
+        """The words of the language, commonest first."""
+        chosen = random.Random(self.seed + 1)
+        words: dict[str, None] = {}
+        while len(words) < VOCABULARY:
+            words["".join(chosen.choices(_SYLLABLES, k=chosen.choice((2, 3, 3, 4))))] = None
+        return list(words)
+
+    @cached_property
+    def _weights(self) -> list[float]:
+        return list(accumulate(1 / (rank + VOCABULARY_FLAT) for rank in range(VOCABULARY)))
+
+    @cached_property
+    def _topic_weights(self) -> list[float]:
+        return list(accumulate(1 / (rank + TOPIC_FLAT) for rank in range(TOPIC)))
+
+    def notes(self) -> Iterator[Note]:
+        """All notes, scope by scope."""
+        chosen = random.Random(self.seed + 2)
+        stops = sorted(word for word in STOP_WORDS_ENGLISH if len(word) < 6)
+        stop_weights = list(accumulate(1 / (rank + 1) for rank in range(len(stops))))
+        mean = WORDS_SIGMA**2 / 2
+        topic: list[str] = []
+        of = -1
+        for scope in self.scope_of:
+            if scope != of:
+                of, topic = scope, random.Random(self.seed * 1_000_003 + scope).sample(self.vocabulary, TOPIC)
+            count = int(WORDS_MEAN * chosen.lognormvariate(-mean, WORDS_SIGMA))
+            count = min(max(count, WORDS_MIN), WORDS_MAX)
+            stopped = sum(chosen.random() < STOP_SHARE for _ in range(count))
+            local = (count - stopped) // 2
+            words = chosen.choices(stops, cum_weights=stop_weights, k=stopped)
+            words += chosen.choices(topic, cum_weights=self._topic_weights, k=local)
+            words += chosen.choices(self.vocabulary, cum_weights=self._weights, k=count - stopped - local)
+            chosen.shuffle(words)
+            yield Note(scope, " ".join(words))
+
+    def queries(self, count: int, terms: int) -> list[Asked]:
+        """*count* queries of *terms* words each, none of them a stop word."""
+        chosen = random.Random(self.seed + 3 + terms)
+        starts = [chosen.randrange(max(self.size - NEIGHBOURS, 1)) for _ in range(count)]
+        near = {position for start in starts for position in range(start, start + NEIGHBOURS)}
+        texts = {position: note.text for position, note in enumerate(self.notes()) if position in near}
+        asked = []
+        for start in starts:
+            said = " ".join(texts[position] for position in range(start, start + NEIGHBOURS) if position in texts).split()
+            chosen.shuffle(said)
+            words = list(dict.fromkeys(word for word in said if word not in STOP_WORDS_ENGLISH))
+            scopes = {self.scope_of[start], *(self.scope_of[chosen.randrange(self.size)] for _ in range(2))}
+            asked.append(Asked(tuple(words[:terms]), tuple(sorted(scopes))))
+        return asked
