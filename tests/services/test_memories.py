@@ -205,6 +205,8 @@ def test_what_has_expired_is_in_no_read_path_but_those_that_say_so(services: Ser
         assert ["other"] == names(services, alice, "meeting")
         assert ["other"] == [m.name for m in services.memories.list(alice, reach(alice)).memories]
         assert 2 == services.memories.list(alice, reach(alice), include_expired=True).total
+        assert ["n", "other"] == sorted(names(services, alice, "meeting", include_expired=True))
+        assert ["n"] == names(services, alice, '"meeting on mars"', include_expired=True)
         assert services.memories.get(alice, GLOBAL, "n").expired(clock.now)
         services.housekeeper.sweep()
     revived = services.memories.save(alice, Draft("n", "meeting on mars", GLOBAL))

@@ -18,6 +18,8 @@ from pegword.store.postings import Found, Marked, fetch
 
 NEAR_TIES_MAX = 64  # rows read beyond the limit, so that priors and ties are settled on whole memories
 CRITICAL_READ_MAX = 64
+EXPIRED_READ_MAX = 1_000
+NOT_RANKED = -1  # the position of what stands there for another reason than its rank
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +96,23 @@ def find(
     memories = memory_rows.by_slots(tx, places + apart)
     shown = sorted((memories[at] for at in apart if at in memories), key=_newest_first)
     return Findings(_hits(places, memories, ranked, limit), found, ranked, messages, tuple(shown))
+
+
+def find_expired(tx: Tx, analyser: Analyser, visible: Visible, findings: Findings, filters: Filters) -> list[Hit]:
+    """What matches among the memories that have expired out of the index: read one by one, and put after all that is in it.
+
+    Scored by the share of the query that each covers, below the worst of *findings*.
+    """
+    weights = findings.weights
+    whole = sum(weights.values())
+    least = min((hit.score for hit in findings.hits), default=1.0)
+    hits = []
+    for memory in memory_rows.unindexed(tx, visible, filters, EXPIRED_READ_MAX):
+        document = analyser.document(memory.content, (memory.name, memory.description, *memory.tags))
+        share = sum(weight for term, weight in weights.items() if term in document.counts) / (whole or 1.0)
+        if share:
+            hits.append(Hit(memory, least * share, NOT_RANKED))
+    return sorted(hits, key=lambda hit: (-hit.score, *_newest_first(hit.memory)))
 
 
 def _near(ranked: Ranked, limit: int) -> int:

@@ -17,7 +17,7 @@ from pegword.core.memory import (
     trust_of,
 )
 from pegword.core.text import Analyser
-from pegword.services.finding import Findings, Hit, find
+from pegword.services.finding import Hit, find, find_expired
 from pegword.services.housekeeping import Housekeeper
 from pegword.store import memory_rows, postings
 from pegword.store.engine import Engine, Tx
@@ -161,9 +161,13 @@ class Memories:
                 limit=PHRASE_CANDIDATES_MAX if phrases else limit,
                 phrases=phrases,
             )
-        hits, total = self._with_phrases(findings, phrases) if phrases else (findings.hits, findings.total)
+            expired = find_expired(tx, self._analyser, visible, findings, filters) if include_expired else []
+        hits, total = [*findings.hits, *expired], findings.total + len(expired)
+        if phrases:
+            hits = [hit for hit in hits if self._holds(hit.memory, phrases)]
+            total = len(hits)
         cut = bool(phrases) and findings.total > len(findings.hits)
-        return SearchResult(hits[:limit], total, findings.found.terms, findings.found.left_out, cut)
+        return SearchResult(tuple(hits[:limit]), total, findings.found.terms, findings.found.left_out, cut)
 
     def update(self, caller: Caller, memory_id: str, changes: Changes) -> Saved:
         """Change some fields of a memory; what is not named stays."""
@@ -281,12 +285,9 @@ class Memories:
         if not reach(caller).holds(scope):
             raise NotFound("Memory not found")
 
-    def _with_phrases(self, findings: Findings, phrases: Sequence[tuple[str, ...]]) -> tuple[tuple[Hit, ...], int]:
-        def whole(memory: Memory) -> str:
-            return " \n ".join((memory.name, memory.description, *memory.tags, memory.content))
-
-        kept = tuple(hit for hit in findings.hits if all(self._analyser.holds_phrase(whole(hit.memory), p) for p in phrases))
-        return kept, len(kept)
+    def _holds(self, memory: Memory, phrases: Sequence[tuple[str, ...]]) -> bool:
+        whole = " \n ".join((memory.name, memory.description, *memory.tags, memory.content))
+        return all(self._analyser.holds_phrase(whole, phrase) for phrase in phrases)
 
     def _filters(self, kind: str, tag: str, include_expired: bool) -> Filters:
         if kind:

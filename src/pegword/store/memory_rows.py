@@ -215,6 +215,13 @@ def newest(tx: Tx, visible: Visible, filters: Filters, limit: int) -> list[Memor
     return [m for m in map(_memory, rows) if is_sound(m)]
 
 
+def unindexed(tx: Tx, visible: Visible, filters: Filters, limit: int) -> list[Memory]:
+    """The memories that have left the index because they expired, newest first."""
+    condition, parameters = _filtered(visible, filters)
+    rows = tx.rows(f"{_SELECT}{condition} AND slot < 0 ORDER BY updated DESC, memory_id LIMIT ?", (*parameters, limit))
+    return [m for m in map(_memory, rows) if is_sound(m)]
+
+
 def count(tx: Tx, visible: Visible, filters: Filters) -> int:
     """How many memories are visible under *filters*."""
     condition, parameters = _filtered(visible, filters)

@@ -184,24 +184,18 @@ def fetch(tx: Tx, visible: Visible, terms: Sequence[str]) -> Found:
     for _, key, next_slot, *_ in rows[_STATISTICS]:
         bases[key] = documents
         documents += next_slot
-    tails = rows[_TAIL]
+    tails = _Tails(rows[_TAIL], bases)
+    tails.search(terms)
     left_out: tuple[str, ...] = ()
-    tail_term, in_tails = _search_tails(tails, bases, terms)
     if above_cap:
-        kept = _rarest(terms[:QUERY_TERMS_READ_MAX], tail_term, {row[1]: int(row[2]) for row in rows[_FREQUENCY]})
+        kept = _rarest(terms[:QUERY_TERMS_READ_MAX], tails.term, {row[1]: int(row[2]) for row in rows[_FREQUENCY]})
         left_out = tuple(term for i, term in enumerate(terms) if i not in kept)
         terms = [term for i, term in enumerate(terms) if i in kept]
-        tail_term, in_tails = _search_tails(tails, bases, terms)
-    term, in_blocks = _fetch_blocks(tx, bases, terms)
+        tails.search(terms)
+    blocks = _fetch_blocks(tx, bases, terms)
     dead = np.array([bases[row[1]] + row[2] for row in rows[_DEAD]], np.int64)
-    if len(dead) and len(term):
-        alive = ~np.isin(in_blocks[0], dead)
-        term, in_blocks = term[alive], tuple(column[alive] for column in in_blocks)
-    document, count, place, length = (np.concatenate(pair) for pair in zip(in_blocks, in_tails, strict=True))
-    postings = Postings(
-        np.concatenate((term, tail_term)), document, count.astype(np.float64), place, length.astype(np.float64), documents,
-        sum(row[3] for row in rows[_STATISTICS]), sum(row[4] for row in rows[_STATISTICS]),
-    )  # fmt: skip
+    memories, words = sum(row[3] for row in rows[_STATISTICS]), sum(row[4] for row in rows[_STATISTICS])
+    postings = _joined(blocks, bases, {term: i for i, term in enumerate(terms)}, tails, dead, (documents, memories, words))
     marked = tuple(
         Marked(bases[key] + slot, expires_at, bool(flags & 1), bool(flags & 2))
         for _, key, slot, expires_at, flags, *_ in rows[_MARKED]
@@ -236,42 +230,66 @@ _BLOCKS = "SELECT scope_key, term, first_slot, n, postings FROM ix_block WHERE "
 _FREQUENCIES = " UNION ALL SELECT 4, term, sum(n), 0, 0, NULL, NULL FROM ix_block WHERE {visible} AND {terms} GROUP BY term"
 
 
-def _search_tails(tails: Sequence[Row], bases: dict[str, int], terms: Sequence[str]) -> tuple[Ints, tuple[Ints, ...]]:
-    """The postings of *terms* in tail rows: the term of each, and its document, count, place and length."""
-    if not tails or not terms:
-        return np.zeros(0, np.int64), tuple(np.zeros(0, np.int64) for _ in range(4))
-    _, keys, slots, places, lengths, counts, marks = zip(*tails, strict=True)
-    hits, term = find_marks(np.frombuffer(b"".join(marks), MARK), terms)
-    ends = np.cumsum(np.fromiter(map(len, counts), np.int64, len(counts)))
-    row = np.searchsorted(ends, hits, side="right")
-    order = np.argsort(term, kind="stable")  # by term, then by slot, as in blocks
-    hits, term, row = hits[order], term[order], row[order]
-    document = np.array(slots, np.int64) + np.array([bases[key] for key in keys], np.int64)
-    count = np.frombuffer(b"".join(counts), np.uint8)[hits]
-    return term, (
-        document[row], count.astype(np.int64), np.array(places, np.int64)[row], np.array(lengths, np.int64)[row],
-    )  # fmt: skip
+class _Tails:
+    """The tail rows of the visible scopes, searched all at once."""
+
+    def __init__(self, rows: Sequence[Row], bases: Mapping[str, int]) -> None:
+        self.term = self.document = self.count = self.place = self.length = np.zeros(0, np.int64)
+        self._rows = rows
+        self._bases = bases
+
+    def search(self, terms: Sequence[str]) -> None:
+        """Find the postings of *terms*: the term of each, and its document, count, place and length, by term and slot."""
+        if not self._rows or not terms:
+            return
+        _, keys, slots, places, lengths, counts, marks = zip(*self._rows, strict=True)
+        hits, term = find_marks(np.frombuffer(b"".join(marks), MARK), terms)
+        ends = np.cumsum(np.fromiter(map(len, counts), np.int64, len(counts)))
+        order = np.argsort(term, kind="stable")
+        hits, self.term = hits[order], term[order]
+        row = np.searchsorted(ends, hits, side="right")
+        self.document = (np.array(slots, np.int64) + np.array([self._bases[key] for key in keys], np.int64))[row]
+        self.count = np.frombuffer(b"".join(counts), np.uint8)[hits].astype(np.int64)
+        self.place = np.array(places, np.int64)[row]
+        self.length = np.array(lengths, np.int64)[row]
 
 
-def _fetch_blocks(tx: Tx, bases: dict[str, int], terms: Sequence[str]) -> tuple[Ints, tuple[Ints, ...]]:
-    """The postings of *terms* in blocks, ordered by scope, term and slot on every engine."""
-    keys = list(bases)
-    rows = []
-    if keys and terms:
-        condition = f"{among('scope_key', len(keys))} AND {among('term', len(terms))}"
-        rows = tx.rows(_BLOCKS + condition, (*padded(keys), *padded(terms)))
-        rows.sort(key=lambda row: row[:3])
-    index = {term: i for i, term in enumerate(terms)}
-    postings = unpack(b"".join([row[4] for row in rows]))
-    sizes = [row[3] for row in rows]
-    term = np.repeat(np.array([index[row[1]] for row in rows], np.int64), sizes)
-    base = np.repeat(np.array([bases[row[0]] for row in rows], np.int64), sizes)
-    return term, (
-        postings["slot"] + base,
-        postings["count"].astype(np.int64),
-        postings["place"].astype(np.int64),
-        postings["length"].astype(np.int64),
-    )
+def _fetch_blocks(tx: Tx, bases: Mapping[str, int], terms: Sequence[str]) -> list[Row]:
+    """The blocks of *terms* (scope key, term, first slot, how many, postings), in one order on every engine."""
+    if not bases or not terms:
+        return []
+    condition = f"{among('scope_key', len(bases))} AND {among('term', len(terms))}"
+    rows = tx.rows(_BLOCKS + condition, (*padded(list(bases)), *padded(terms)))
+    rows.sort(key=lambda row: row[:3])
+    return rows
+
+
+def _joined(
+    blocks: Sequence[Row], bases: Mapping[str, int], index: Mapping[str, int], tails: _Tails, dead: Ints, totals: tuple[int, int, int]
+) -> Postings:
+    """Blocks and tails as one set of columns without the *dead*; *totals* are documents, memories and words.
+
+    Each column is filled in place: to convert and join them one by one took longer than to rank them.
+    """
+    packed = unpack(b"".join([row[4] for row in blocks]))
+    sizes = [row[3] for row in blocks]
+    fixed = len(packed)
+    size = fixed + len(tails.term)
+    term, document = np.empty(size, np.int64), np.empty(size, np.int64)
+    count, length, place = np.empty(size), np.empty(size), np.empty(size, np.int64)
+    term[:fixed] = np.repeat(np.array([index[row[1]] for row in blocks], np.int64), sizes)
+    document[:fixed] = packed["slot"]
+    if len(bases) > 1:
+        document[:fixed] += np.repeat(np.array([bases[row[0]] for row in blocks], np.int64), sizes)
+    for column, name in ((count, "count"), (length, "length"), (place, "place")):
+        column[:fixed] = packed[name]
+        column[fixed:] = getattr(tails, name)
+    term[fixed:], document[fixed:] = tails.term, tails.document
+    if len(dead) and fixed:
+        alive = np.flatnonzero(~np.isin(document, dead))
+        term, document, place = term.take(alive), document.take(alive), place.take(alive)
+        count, length = count.take(alive), length.take(alive)
+    return Postings(term, document, count, place, length, *totals)
 
 
 def _rarest(terms: Sequence[str], tail_term: Ints, in_blocks: Mapping[str, int]) -> set[int]:
