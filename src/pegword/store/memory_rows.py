@@ -38,7 +38,7 @@ _UPSERT = f"""
         :trusted, nullif(:expires_at, {NEVER}), :now, :now, 1, 0, NULL, '', coalesce(:tags, '[]'), coalesce(:description, ''), :content)
     ON CONFLICT (scope_key, shelf, name_key) DO UPDATE SET
         kind = coalesce(:kind, m.kind),
-        kind_word = CASE WHEN :kind IS NULL THEN m.kind_word ELSE excluded.kind_word END,
+        kind_word = CASE WHEN CAST(:kind AS TEXT) IS NULL THEN m.kind_word ELSE excluded.kind_word END,
         priority = coalesce(:priority, m.priority),
         source = excluded.source,
         author = excluded.author,
@@ -52,14 +52,14 @@ _UPSERT = f"""
             WHEN m.content <> excluded.content OR m.description <> coalesce(:description, m.description)
             THEN excluded.confidence ELSE m.confidence END),
         expires_at = CASE
-            WHEN :expires_at IS NOT NULL THEN excluded.expires_at
+            WHEN CAST(:expires_at AS BIGINT) IS NOT NULL THEN excluded.expires_at
             WHEN m.expires_at <= :now THEN NULL ELSE m.expires_at END,
         updated = CASE WHEN m.created > :now THEN m.created ELSE :now END,
         version = m.version + 1,
         tags = coalesce(:tags, m.tags),
         description = coalesce(:description, m.description),
         content = excluded.content
-    WHERE (:expected IS NULL OR m.version = :expected) AND (
+    WHERE (CAST(:expected AS BIGINT) IS NULL OR m.version = :expected) AND (
         m.content <> excluded.content
         OR m.description <> coalesce(:description, m.description)
         OR m.kind <> coalesce(:kind, m.kind)
@@ -67,15 +67,15 @@ _UPSERT = f"""
         OR m.tags <> coalesce(:tags, m.tags)
         OR m.confidence <> coalesce(:confidence, m.confidence)
         OR m.expires_at <= :now
-        OR (:expires_at IS NOT NULL AND excluded.expires_at IS DISTINCT FROM m.expires_at))
+        OR (CAST(:expires_at AS BIGINT) IS NOT NULL AND excluded.expires_at IS DISTINCT FROM m.expires_at))
     RETURNING {_COLUMNS}
 """
 # The same thing saved again: nothing changes but the time, and which of two words for its kind it was saved with.
 _TOUCH = f"""
     UPDATE structured_memories SET
         updated = CASE WHEN created > :now THEN created ELSE :now END,
-        kind_word = CASE WHEN :kind IS NULL THEN kind_word ELSE :kind_word END
-    WHERE scope_key = :scope_key AND shelf = :shelf AND name_key = :name AND (:expected IS NULL OR version = :expected)
+        kind_word = CASE WHEN CAST(:kind AS TEXT) IS NULL THEN kind_word ELSE :kind_word END
+    WHERE scope_key = :scope_key AND shelf = :shelf AND name_key = :name AND (CAST(:expected AS BIGINT) IS NULL OR version = :expected)
     RETURNING {_COLUMNS}
 """
 _PLACE = "UPDATE structured_memories SET slot = ?, place = ?, length = ?, content_hash = ? WHERE memory_id = ?"

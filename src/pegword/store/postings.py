@@ -227,7 +227,7 @@ _SCOPES = """
         WHERE {visible} AND (expires_at IS NOT NULL OR confidence = 0 OR priority = 'critical')
 """
 _BLOCKS = "SELECT scope_key, term, first_slot, n, postings FROM ix_block WHERE "
-_FREQUENCIES = " UNION ALL SELECT 4, term, sum(n), 0, 0, NULL, NULL FROM ix_block WHERE {visible} AND {terms} GROUP BY term"
+_FREQUENCIES = " UNION ALL SELECT 4, term, CAST(sum(n) AS BIGINT), 0, 0, NULL, NULL FROM ix_block WHERE {visible} AND {terms} GROUP BY term"
 
 
 class _Tails:
