@@ -24,6 +24,7 @@ def say(text: str = "") -> None:
 
 def note(text: str) -> None:
     """Tell something beside the result, on stderr."""
+    flush()  # what was said before it stands before it, in a pipe too
     print(f"pegword: {one_line(text)}", file=sys.stderr, flush=True)
 
 

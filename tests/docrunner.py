@@ -1,0 +1,186 @@
+"""Runs what the documentation shows, and compares what it prints.
+
+Fenced blocks, by their first line:
+
+    ```console         commands after "$ " (continued after "> ") and what they print; run in order, in one shell a page
+    ```console serve   one command that keeps running, and what it prints first; the other blocks of the page talk to it
+    ```python          a program; run by itself
+    ```text output     what the program above it prints
+    ```toml config     a config file; loaded
+
+Any other block is not run. Ids, tokens, hashes, times and scores differ from run to run, so they are compared by their kind only.
+"""
+
+import os
+import re
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+HOME_SHOWN = "~"
+ADDRESS_SHOWN = "127.0.0.1:8080"
+STARTED = "Press Ctrl-C to stop"
+WAIT_S = 30
+
+_FENCE = re.compile(r"^```([^\n`]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_MARK = "-- end of command --"
+_KINDS = (
+    (re.compile(r"\bpw_[\w-]{43}"), "<token>"),
+    (re.compile(r"\b[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}\b"), "<id>"),
+    (re.compile(r"\b([0-9a-f]{64}|[0-9a-f]{16}|[0-9a-f]{12})\b"), "<id>"),
+    (re.compile(r"\b\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d+)?)?Z?"), "<time>"),
+    (re.compile(r"\b\d+\.\d\d+\b"), "<number>"),
+)
+
+
+@dataclass(frozen=True)
+class Block:
+    """A fenced block of a page: its info string, its text, and where the text lies in the page."""
+
+    info: str
+    text: str
+    start: int
+    end: int
+
+
+def blocks(page: str) -> Iterator[Block]:
+    """The fenced blocks of *page*."""
+    for found in _FENCE.finditer(page):
+        yield Block(found[1].strip(), found[2], found.start(2), found.end(2))
+
+
+def same(shown: str, real: str) -> bool:
+    """Whether two outputs are the same but for what differs from run to run."""
+    return _by_kind(shown) == _by_kind(real)
+
+
+def _by_kind(text: str) -> str:
+    for pattern, kind in _KINDS:
+        text = pattern.sub(kind, text)
+    return text
+
+
+class Page:
+    """One page being run, with a home folder, a shell and a server of its own."""
+
+    def __init__(self, home: Path) -> None:
+        self._home = home
+        self._port = _free_port()
+        programs = home / "bin"
+        programs.mkdir()
+        script = f"#!/bin/sh\nexec {sys.executable} -c 'from pegword.cli import main; main()' \"$@\"\n"
+        (programs / "pegword").write_text(script, encoding="utf-8")
+        (programs / "pegword").chmod(0o755)
+        (programs / "python").symlink_to(sys.executable)
+        self._environment = {
+            "HOME": str(home), "LOGNAME": "sam", "USER": "sam", "PYTHONPATH": str(ROOT / "src"), "LANG": "C.UTF-8", "COLUMNS": "100",
+            "PATH": f"{programs}:{os.environ['PATH']}", "PEGWORD_SERVER__PORT": str(self._port), "NO_PROXY": "*", "no_proxy": "*",
+        }  # fmt: skip
+        self._shell = subprocess.Popen(
+            ["bash", "--noprofile", "--norc"], cwd=home, env=self._environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT, text=True, encoding="utf-8",
+        )  # fmt: skip
+        self._server: subprocess.Popen[str] | None = None
+        self._program_output = ""
+
+    def close(self) -> None:
+        """Stop the shell and the server."""
+        for process in (self._server, self._shell):
+            if process is not None:
+                process.terminate()
+                process.communicate(timeout=WAIT_S)
+
+    def run(self, block: Block) -> str:
+        """Run *block*; the text that it should have, which is its own where nothing is printed that differs."""
+        if block.info == "console":
+            return "".join(f"{self._command_lines(command)}{self._checked(command, shown)}" for command, shown in _commands(block.text))
+        if block.info == "console serve":
+            return self._serve(block.text)
+        if block.info == "python":
+            self._program_output = self._run([sys.executable, "-W", "error", "-c", block.text])
+        if block.info == "text output":
+            return block.text if same(block.text, self._program_output) else self._program_output
+        if block.info == "toml config":
+            path = self._home / "example.toml"
+            path.write_text(block.text, encoding="utf-8")
+            code = "import sys; from pathlib import Path; from pegword.settings import load; print(load(Path(sys.argv[1]), {}).warnings)"
+            assert self._run([sys.executable, "-c", code, str(path)]) == "()\n"
+        return block.text
+
+    def _checked(self, command: str, shown: str) -> str:
+        assert self._shell.stdin is not None
+        assert self._shell.stdout is not None
+        self._shell.stdin.write(f"{{ {self._real(command)}\n}} </dev/null\nprintf '\\n%s\\n' '{_MARK}'\n")
+        self._shell.stdin.flush()
+        lines: list[str] = []
+        for line in self._shell.stdout:
+            if line == f"{_MARK}\n":
+                break
+            lines.append(line)
+        real = self._shown("".join(lines)[:-1])
+        if real and not real.endswith("\n"):
+            real += "\n"
+        return shown if same(shown, real) else real
+
+    def _serve(self, text: str) -> str:
+        """Start the server that *text* starts, and wait until it says that it is ready."""
+        ((command, shown),) = _commands(text)
+        self._server = subprocess.Popen(
+            ["bash", "-c", f"exec {self._real(command)}"], cwd=self._home, env=self._environment, stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, encoding="utf-8",
+        )  # fmt: skip
+        assert self._server.stdout is not None
+        lines: list[str] = []
+        until = time.monotonic() + WAIT_S
+        for line in self._server.stdout:
+            lines.append(line)
+            if STARTED in line or time.monotonic() > until:
+                break
+        # What it logs later must not fill the pipe.
+        threading.Thread(target=self._server.stdout.read, daemon=True).start()
+        real = self._shown("".join(lines))
+        return self._command_lines(command) + (shown if same(shown, real) else real)
+
+    def _run(self, words: list[str]) -> str:
+        ran = subprocess.run(
+            words, cwd=self._home, env=self._environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+            text=True, encoding="utf-8", timeout=WAIT_S, check=False,
+        )  # fmt: skip
+        return self._shown(ran.stdout)
+
+    def _real(self, text: str) -> str:
+        return text.replace(ADDRESS_SHOWN, f"127.0.0.1:{self._port}")
+
+    def _shown(self, text: str) -> str:
+        return text.replace(f"127.0.0.1:{self._port}", ADDRESS_SHOWN).replace(str(self._home), HOME_SHOWN)
+
+    @staticmethod
+    def _command_lines(command: str) -> str:
+        first, *rest = command.split("\n")
+        return "".join([f"$ {first}\n", *(f"> {line}\n" for line in rest)])
+
+
+def _commands(text: str) -> list[tuple[str, str]]:
+    """The commands of a console block, each with what is shown after it."""
+    found: list[tuple[str, str]] = []
+    for line in text.splitlines(keepends=True):
+        if line.startswith("$ "):
+            found.append((line[2:].rstrip("\n"), ""))
+        elif line.startswith("> ") and found and not found[-1][1]:
+            found[-1] = (f"{found[-1][0]}\n{line[2:].rstrip(chr(10))}", "")
+        else:
+            found[-1] = (found[-1][0], found[-1][1] + line)
+    return found
+
+
+def _free_port() -> int:
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        port: int = listener.getsockname()[1]
+        return port

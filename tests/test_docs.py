@@ -1,0 +1,155 @@
+"""The documentation is true: every command and program that it shows is run, and what it lists is what there is.
+
+`PEGWORD_REWRITE=1` writes the outputs and tables anew.
+"""
+
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from pegword import __version__
+from pegword.assembly import open_services
+from pegword.cli.failing import EXIT_CODES
+from pegword.http.app import create_app
+from pegword.settings import SETTINGS, Setting, load
+from tests.cli.test_help import commands
+from tests.docrunner import ROOT, Page, blocks
+
+REWRITE = bool(os.environ.get("PEGWORD_REWRITE"))
+DOCS = ROOT / "docs"
+PAGES = sorted([ROOT / "README.md", *DOCS.glob("*.md")])
+RUN = ("console", "console serve", "python", "text output", "toml config")
+NOT_RUN = ("sh", "text", "json")
+SETTINGS_TABLE = re.compile(r"(<!-- settings: .*? -->\n).*?(<!-- /settings -->)", re.DOTALL)
+
+
+def text_of(page: Path) -> str:
+    return page.read_text(encoding="utf-8")
+
+
+def _page_name(page: Path) -> str:
+    return page.relative_to(ROOT).as_posix()
+
+
+@pytest.mark.parametrize("page", [p for p in PAGES if any(b.info in RUN for b in blocks(text_of(p)))], ids=_page_name)
+def test_what_a_page_shows_is_what_happens(page: Path, tmp_path: Path) -> None:
+    """Each page runs in a home folder of its own; ids, tokens, times and scores are compared by kind."""
+    shown = text_of(page)
+    runner = Page(tmp_path)
+    try:
+        real = _run(runner, shown)
+    finally:
+        runner.close()
+    if REWRITE and real != shown:
+        page.write_text(real, encoding="utf-8")
+
+    assert text_of(page) == real
+
+
+def _run(runner: Page, shown: str) -> str:
+    """*shown* with what its blocks really print. A server is started before anything else that stands after it on the page."""
+    parts, at = [], 0
+    for block in blocks(shown):
+        if block.info in RUN:
+            parts += [shown[at : block.start], runner.run(block)]
+            at = block.end
+    return "".join([*parts, shown[at:]])
+
+
+@pytest.mark.parametrize("page", PAGES, ids=_page_name)
+def test_every_block_says_whether_it_is_run(page: Path) -> None:
+    """A block of an unknown kind would be one that nobody checks."""
+    assert {block.info for block in blocks(text_of(page))} <= {*RUN, *NOT_RUN}
+
+
+@pytest.mark.parametrize("page", [*PAGES, ROOT / "ARCHITECTURE.md", ROOT / "CONTRIBUTING.md", ROOT / "SECURITY.md"], ids=_page_name)
+def test_every_link_to_a_file_leads_to_one(page: Path) -> None:
+    links = re.findall(r"\]\(([^)#]+)[^)]*\)", text_of(page))
+
+    assert [link for link in links if "://" not in link and not (page.parent / link).exists()] == []
+
+
+def test_every_page_can_be_reached_from_the_readme() -> None:
+    linked = set(re.findall(r"\]\((docs/[^)#]+)", text_of(ROOT / "README.md")))
+
+    missing = {_page_name(page) for page in DOCS.glob("*.md")} - linked - {"docs/benchmarks.md"}
+    assert missing == set()
+
+
+def test_every_route_is_documented_and_every_documented_route_exists(tmp_path: Path) -> None:
+    """The table in http.md is held against the server's own."""
+    settings = load(environment={})
+    services = open_services(tmp_path / "m.db", settings)
+    routes = {
+        f"{route.method} {route.path.replace(':path}', '}')}": route.right or "none"
+        for route in create_app(services, settings).table.routes
+    }
+    services.close()
+
+    documented = re.findall(r"^\| `((?:GET|POST|PUT|PATCH|DELETE) [^`]+)` \| (\w+) \|", text_of(DOCS / "http.md"), re.MULTILINE)
+
+    assert dict(documented) == routes
+
+
+def test_every_command_is_documented() -> None:
+    """Each has its name in a heading of cli.md."""
+    headings = " ".join(re.findall(r"^## (.*)$", text_of(DOCS / "cli.md"), re.MULTILINE))
+    leaves = [words for words in commands() if words and not any(other[:-1] == words for other in commands())]
+
+    assert [words for words in leaves if f"pegword {' '.join(words)}" not in headings] == []
+
+
+def test_every_exit_code_is_documented() -> None:
+    codes = re.findall(r"^  (\d+) +(.+)$", EXIT_CODES, re.MULTILINE)
+
+    assert codes
+    for code, meaning in codes:
+        assert f"| {code} | {meaning} |" in text_of(DOCS / "cli.md")
+
+
+def test_the_table_of_settings_is_the_one_of_the_program() -> None:
+    page = DOCS / "configuration.md"
+    real = SETTINGS_TABLE.sub(lambda found: found[1] + "".join(_settings_table()) + found[2], text_of(page))
+    if REWRITE and real != text_of(page):
+        page.write_text(real, encoding="utf-8")
+
+    assert text_of(page) == real
+
+
+def _settings_table() -> Iterator[str]:
+    yield "| setting | default | values | what it does |\n|---|---|---|---|\n"
+    for section, keys in SETTINGS.items():
+        for key, setting in keys.items():
+            yield f"| `{section}.{key}` | {_value(setting.default)} | {_values(setting)} | {setting.says} |\n"
+
+
+def _value(default: object) -> str:
+    if isinstance(default, bool):
+        return str(default).lower()
+    return f"`{default}`" if isinstance(default, str) and default else str(default) or "empty"
+
+
+def _values(setting: Setting) -> str:
+    if setting.words:
+        return ", ".join(word or "empty" for word in setting.words)
+    if setting.least is not None:
+        return f"{setting.least:,} to {setting.most:,}"
+    return "true or false" if isinstance(setting.default, bool) else "a text"
+
+
+def test_the_top_of_the_changelog_is_the_version_of_the_package() -> None:
+    top = re.search(r"^## \[([^\]]+)\]", text_of(ROOT / "CHANGELOG.md"), re.MULTILINE)
+
+    assert top is not None
+    assert top[1] in ("Unreleased", __version__)
+    assert f'version = "{__version__}"' in text_of(ROOT / "pyproject.toml")
+
+
+def test_every_fate_of_a_memory_is_explained() -> None:
+    """What a receipt can say of a memory stands in how-relevance-works.md."""
+    source = "".join(text_of(ROOT / "src" / "pegword" / "services" / name) for name in ("receipts.py", "turns.py"))
+    for why in re.findall(r'"(critical|newest|relevant|below the floor|over the budget|beyond k)"', source):
+        assert f"| `{why}` |" in text_of(DOCS / "how-relevance-works.md")
