@@ -79,7 +79,7 @@ def test_stdin_that_is_no_text_is_refused(cli: Cli) -> None:
         (("save", "a", "b", "--priority", "loud"), ("loud", "critical")),
         (("save", "a", "b", "--confidence", "1.5"), ("confidence", "1.5")),
         (("save", "a", "b", "--confidence", "nan"), ("confidence", "nan")),
-        (("save", "a", "b", "--confidence", "high"), ("confidence", "number")),
+        (("save", "a", "b", "--confidence", "high"), ("confidence", "pegword save --help")),
         (("save", "a", "b", "--expires", "soon"), ("expires", "ISO 8601")),
         (("save", "a", "b", "--expires", "90"), ("expires", "90d")),
         (("save", "a", "b", "--expires", "999999999d"), ("expires", "9999")),
