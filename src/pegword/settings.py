@@ -47,9 +47,9 @@ SETTINGS: Mapping[str, Mapping[str, Setting]] = {
     "memory": {
         "relevance_k": Setting(5, "memories shown in a turn, at most", 1, 50),
         "fetch_limit": Setting(50, "accepted and without effect: every visible memory competes", 1, 500),
-        "max_content": Setting(32_768, "characters of content that the memory tool accepts", 100, 65_536),
-        "nudge_cooldown": Setting(300, "least seconds between two nudges of a session", 0, 31_536_000),
-        "nudges": Setting(True, "whether sessions are nudged at all"),
+        "max_content": Setting(32_768, "characters of content that the memory tool accepts; there is no tool yet", 100, 65_536),
+        "nudge_cooldown": Setting(300, "least seconds between two nudges; there are no nudges yet", 0, 31_536_000),
+        "nudges": Setting(True, "whether sessions are nudged; there are no nudges yet"),
         "budget_chars": Setting(8_000, "characters of a turn's block, at most", 200, 1_000_000),
         "preview_chars": Setting(500, "content above this is shown as its best passage; 0 shows all", 0, 65_536),
         "critical_k": Setting(3, "memories of priority critical that always show, at most", 0, 50),

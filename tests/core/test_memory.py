@@ -48,13 +48,13 @@ def test_a_name_with_another_character_is_refused_naming_it(sent: str, named: st
 
 @given(st.text(max_size=40))
 def test_the_normal_form_of_a_normal_form_is_itself(text: str) -> None:
-    """Every spelling of a name finds the memory that any other spelling saved."""
+    """What an answer calls a memory finds that memory."""
     try:
         once = normal_name(text)
     except Invalid:
         return
 
-    assert once == normal_name(once) == normal_name(once.upper().lower())
+    assert once == normal_name(once)
 
 
 @pytest.mark.parametrize("sent", ["", "   ", "n" * 257])

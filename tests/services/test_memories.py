@@ -194,6 +194,15 @@ def test_limits_are_capped_and_totals_are_true(services: Services, alice: Caller
     assert [f"n{n}" for n in range(209, 199, -1)] == [m.name for m in page.memories[:10]]
 
 
+@pytest.mark.parametrize("limit", [0, -1])
+def test_a_limit_below_one_is_refused(services: Services, alice: Caller, limit: int) -> None:
+    """Never an unlimited answer by mistake."""
+    with pytest.raises(Invalid, match="at least 1"):
+        services.memories.list(alice, reach(alice), limit=limit)
+    with pytest.raises(Invalid, match="at least 1"):
+        services.memories.search(alice, reach(alice), "tea", limit=limit)
+
+
 def test_what_has_expired_is_in_no_read_path_but_those_that_say_so(services: Services, alice: Caller, clock: Clock) -> None:
     """By name it is found and says expired; saving it again without an expiry revives it."""
     services.memories.save(alice, Draft("n", "meeting on mars", GLOBAL, expires_at=clock.now + DAY_US))

@@ -38,7 +38,7 @@ class Opened:
         if memory_id is not None:
             check_one(name, memory_id)
             return memory_id
-        return self.services.memories.get(caller, self.scope(caller, scope, scope_id), check_one(name, memory_id)).memory_id
+        return self.services.memories.get(caller, self.scope(caller, scope, scope_id), check_one(name, memory_id), counted=False).memory_id
 
     def scope(self, caller: "Caller", word: str, scope_id: str) -> "Scope":
         """The one scope that is meant."""

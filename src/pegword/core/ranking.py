@@ -132,6 +132,26 @@ def rank(postings: Postings, terms: int, messages: Sequence[Sequence[int]], allo
     )
 
 
+def term_scores(postings: Postings, ranked: Ranked, document: int) -> list[tuple[int, float]]:
+    """What each term gives to the BM25 of *document*: the index of the term, and its part of the sum."""
+    here = np.flatnonzero(postings.document == document)
+    terms = postings.term[here]
+    weights = _weights(postings, postings.count[here], postings.length[here], ranked.idf[terms])
+    return list(zip(terms.tolist(), weights.tolist(), strict=True))
+
+
+def _weights(postings: Postings, count: Floats, length: Floats, idf: Floats) -> Floats:
+    """The BM25 of single occurrences with these counts, lengths and idf; worked out in place, for there may be many."""
+    mean = postings.words / max(postings.memories, 1)
+    weight = length * (K1 * B / (mean + LENGTH_ADDED))
+    weight += K1 * (1 - B) + K1 * B * LENGTH_ADDED / (mean + LENGTH_ADDED)
+    weight += count
+    np.divide(count, weight, out=weight)
+    weight *= idf
+    weight *= K1 + 1
+    return weight
+
+
 class _Table:
     """The postings with what is worked out once for all messages.
 
@@ -149,15 +169,8 @@ class _Table:
         if postings.documents > max(_SPARSE_MIN, _SPARSE_FACTOR * len(postings.document)):
             self._numbers, self.row = np.unique(postings.document, return_inverse=True)
             self.size = len(self._numbers)
-        mean = postings.words / max(postings.memories, 1)
-        weight = postings.length * (K1 * B / (mean + LENGTH_ADDED))
-        weight += K1 * (1 - B) + K1 * B * LENGTH_ADDED / (mean + LENGTH_ADDED)
-        weight += postings.count
-        np.divide(postings.count, weight, out=weight)
         self._idf_of = idf.take(postings.term)
-        weight *= self._idf_of
-        weight *= K1 + 1
-        self._weight = weight
+        self._weight = _weights(postings, postings.count, postings.length, self._idf_of)
 
     def own(self, message: Ints) -> tuple[Floats, Floats, Floats]:
         """For each row its own score, BM25 and coverage under the terms of *message*."""

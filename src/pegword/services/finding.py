@@ -7,9 +7,10 @@ import numpy as np
 import numpy.typing as npt
 
 from pegword.core.caller import Visible
+from pegword.core.floor import relevant
 from pegword.core.memory import Memory
 from pegword.core.prior import PRIOR_MAX, prior
-from pegword.core.ranking import Ranked, rank
+from pegword.core.ranking import Ranked, rank, term_scores
 from pegword.core.text import Analyser
 from pegword.store import memory_rows
 from pegword.store.engine import Tx
@@ -49,15 +50,19 @@ class Findings:
         """The weight of each term."""
         return dict(zip(self.found.terms, self.ranked.idf.tolist(), strict=True))
 
-    def relevant(self, hit: Hit) -> bool:
-        """Whether *hit* is relevant enough to be shown unasked."""
-        return hit.score > 0
+    def relevant(self, analyser: Analyser) -> frozenset[int]:
+        """The positions of the hits that are relevant enough to be shown unasked."""
+        if not self.hits:
+            return frozenset()
+        rarity = analyser.rarity(self.found.terms)
+        last = max(hit.position for hit in self.hits)
+        enough = relevant(self.ranked, self.found.postings, self.messages, rarity, last + 1)
+        return frozenset(np.flatnonzero(enough).tolist())
 
     def term_scores(self, position: int) -> dict[str, float]:
         """What each term gave to the ranked document at *position*."""
-        document = self.ranked.documents[position]
-        here = np.flatnonzero(self.found.postings.document == document)
-        return {self.found.terms[i]: float(self.ranked.idf[i]) for i in self.found.postings.term[here].tolist()}
+        document = int(self.ranked.documents[position])
+        return {self.found.terms[i]: score for i, score in term_scores(self.found.postings, self.ranked, document)}
 
     @property
     def total(self) -> int:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from pegword.core.caller import Caller, Scope, Visible, reach
-from pegword.core.errors import NotFound, VersionMismatch
+from pegword.core.errors import Invalid, NotFound, VersionMismatch
 from pegword.core.memory import (
     NEVER,
     Draft,
@@ -100,8 +100,8 @@ class Memories:
         self._require_own(caller, draft.scope)
         return self._write(caller, draft, "save")
 
-    def get(self, caller: Caller, scope: Scope, name: str) -> Memory:
-        """The memory of that name, expired or not; counts an access."""
+    def get(self, caller: Caller, scope: Scope, name: str, *, counted: bool = True) -> Memory:
+        """The memory of that name, expired or not; counts an access unless *counted* is false."""
         caller.require("read")
         name = normal_name(name)
         self._require_own(caller, scope)
@@ -109,7 +109,8 @@ class Memories:
             memory = memory_rows.by_name(tx, scope, name)
         if memory is None:
             raise NotFound(f"Memory '{name}' not found")
-        self._count_access(memory.memory_id)
+        if counted:
+            self._count_access(memory.memory_id)
         return memory
 
     def get_by_id(self, caller: Caller, memory_id: str) -> Memory:
@@ -127,7 +128,7 @@ class Memories:
         caller.require("read")
         filters = self._filters(kind, tag, include_expired)
         with self._engine.read() as tx:
-            found = memory_rows.newest(tx, visible, filters, min(limit, LIST_MAX))
+            found = memory_rows.newest(tx, visible, filters, min(_at_least_one(limit), LIST_MAX))
             total = memory_rows.count(tx, visible, filters)
         return Page(tuple(found), total)
 
@@ -149,7 +150,7 @@ class Memories:
         caller.require("read")
         query = checked_text(query, "query", QUERY_CHARS_MAX, blank=False)
         filters = self._filters(kind, tag, include_expired)
-        limit = min(limit, SEARCH_MAX)
+        limit = min(_at_least_one(limit), SEARCH_MAX)
         phrases = self._analyser.query(query).phrases
         with self._engine.read() as tx:
             findings = find(
@@ -328,6 +329,12 @@ def _draft(memory: Memory, changes: Changes) -> Draft:
 def _mismatch(draft: Draft, current: int) -> VersionMismatch:
     sentence = f"Memory '{draft.name}' is at version {current}, not at {draft.expected_version}"
     return VersionMismatch(sentence, current=current)
+
+
+def _at_least_one(limit: int) -> int:
+    if limit < 1:
+        raise Invalid(f"limit must be at least 1: it is {limit}", field="limit")
+    return limit
 
 
 def _plain_id(memory_id: str) -> str:

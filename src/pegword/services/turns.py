@@ -1,6 +1,6 @@
 """One turn: from the last user messages to the few memories that belong in the system message."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -108,7 +108,7 @@ class Turns:
             newest = [] if texts else memory_rows.newest(tx, visible, filters, k)
         expired = sum(1 for m in findings.found.marked if 0 < m.expires_at <= now)
         in_scope = findings.found.postings.memories - expired
-        weighed = _weighed(findings, newest, limits.critical_k)
+        weighed = _weighed(findings, newest, limits.critical_k, findings.relevant(self._analyser))
         rendered = render.block(
             [_note(w.memory, caller) for w in weighed if w.chosen],
             budget_chars=budget,
@@ -131,13 +131,13 @@ class Turns:
             return receipts.explain(tx, receipt, caller, self._analyser)
 
 
-def _weighed(findings: Findings, newest: Sequence[Memory], critical_k: int) -> list[Weighed]:
+def _weighed(findings: Findings, newest: Sequence[Memory], critical_k: int, relevant: Collection[int]) -> list[Weighed]:
     """Everything that was weighed for the block, in the order in which it shows, each with the reason for its fate."""
     weighed = [Weighed(memory, 0.0, -1, "critical") for memory in findings.critical[:critical_k]]
     always = {w.memory.memory_id for w in weighed}
     weighed += [Weighed(memory, 0.0, -1, "newest") for memory in newest if memory.memory_id not in always]
     for hit in findings.hits:
-        why = "relevant" if findings.relevant(hit) else "below the floor"
+        why = "relevant" if hit.position in relevant else "below the floor"
         weighed.append(Weighed(hit.memory, hit.score, hit.position, why))
     return weighed
 
