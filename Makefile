@@ -34,7 +34,7 @@ test: $(VENV)/dev.stamp clients
 	@$(BIN)/python -m pytest -q
 
 # The real clients of Turnstone, each in an environment of its own: what they need must not enter ours.
-CLIENTS := 1.6.9 1.7.4
+CLIENTS := 1.6.9 1.7.4 1.8.7
 .PHONY: clients
 clients: $(CLIENTS:%=.venv-clients/turnstone-%/ready.stamp)
 

@@ -47,8 +47,8 @@ def create_app(services: Services, settings: Settings) -> "App":
     described = document(routes, __version__)
     as_json, as_html = msgspec.json.encode(described), docs_page.page(described)
     routes += [
-        Route("GET", "/openapi.json", lambda _: Answer(as_json), "", "This document", None, quick=True),
-        Route("GET", "/docs", lambda _: Answer(as_html, headers=docs_page.HEADERS), "", "This document for people", None, quick=True),
+        Route("GET", "/openapi.json", lambda _: Answer(as_json), "", None, quick=True),
+        Route("GET", "/docs", lambda _: Answer(as_html, headers=docs_page.HEADERS), "", None, quick=True),
     ]
     return App(services, settings, Table(routes))
 

@@ -12,21 +12,24 @@ class Health(msgspec.Struct, kw_only=True):
 
 
 def livez(_: Call) -> Answer:
+    """Whether the process answers."""
     return Answer(Health(status="ok"))
 
 
 def readyz(call: Call) -> Answer:
+    """Whether memories can be read and saved."""
     call.services.health.check()
     return Answer(Health(status="ok"))
 
 
 def health(call: Call) -> Answer:
+    """Whether memories can be read and saved."""
     return readyz(call)
 
 
 # fmt: off
 ROUTES = (
-    Route("GET", "/health", health, "", "Whether memories can be read and saved", Health),
-    Route("GET", "/readyz", readyz, "", "Whether memories can be read and saved", Health),
-    Route("GET", "/livez", livez, "", "Whether the process answers", Health, quick=True),
+    Route("GET", "/health", health, "", Health),
+    Route("GET", "/readyz", readyz, "", Health),
+    Route("GET", "/livez", livez, "", Health, quick=True),
 )

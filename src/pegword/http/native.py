@@ -111,10 +111,12 @@ class TurnAnswer(msgspec.Struct, omit_defaults=True, kw_only=True):
 
 
 def get_memory_by_id(call: Call) -> Answer:
+    """One whole memory, by id; counts an access."""
     return record_answer(call, call.services.memories.get_by_id(call.caller, call.path["memory_id"]))
 
 
 def change_memory(call: Call, body: PatchBody) -> Answer:
+    """Change some fields of a memory."""
     changes = Changes(
         content=body.content,
         description=_or_cleared(body.description, ""),
@@ -131,20 +133,24 @@ def change_memory(call: Call, body: PatchBody) -> Answer:
 
 
 def delete_memory_by_id(call: Call) -> Answer:
+    """Delete a memory for good, by id."""
     return deleted_answer(call.services.memories.delete_by_id(call.caller, call.path["memory_id"]))
 
 
 def list_versions(call: Call) -> Answer:
+    """Every version of a memory, newest first."""
     return versions_answer(call, call.services.memories.versions(call.caller, call.path["memory_id"]))
 
 
 def revert_memory(call: Call, body: RevertBody) -> Answer:
+    """Let an old version stand again, as a new one."""
     expected = expected_version(call, body.expected_version)
     saved = call.services.memories.revert(call.caller, call.path["memory_id"], body.version, expected_version=expected)
     return saved_answer(call, saved)
 
 
 def take_turn(call: Call, body: TurnBody) -> Answer:
+    """The memories that belong in a turn of a conversation."""
     session = body.session or TurnSession()
     if session.id:
         raise NotFound("Session not found")
@@ -160,6 +166,7 @@ def take_turn(call: Call, body: TurnBody) -> Answer:
 
 
 def explain_turn(call: Call) -> Answer:
+    """Why a turn showed what it showed; kept 7 days."""
     return Answer(explained(call.services.turns.explain(call.caller, call.path["receipt"])))
 
 
@@ -201,11 +208,11 @@ _TURN = "/v1/api/turn"
 
 # fmt: off
 ROUTES = (
-    Route("GET", _ONE, get_memory_by_id, "read", "One whole memory, by id; counts an access", Record),
-    Route("PATCH", _ONE, change_memory, "write", "Change some fields of a memory", SavedRecord, PatchBody, conditional=True),
-    Route("DELETE", _ONE, delete_memory_by_id, "write", "Delete a memory for good, by id", Deleted),
-    Route("GET", _ONE + "/versions", list_versions, "read", "Every version of a memory, newest first", VersionPage),
-    Route("POST", _ONE + "/revert", revert_memory, "write", "Let an old version stand again", SavedRecord, RevertBody, conditional=True),
-    Route("POST", _TURN, take_turn, "read", "The memories that belong in a turn", TurnAnswer, TurnBody, body_bytes_max=TURN_BYTES_MAX),
-    Route("GET", _TURN + "/{receipt}", explain_turn, "read", "Why a turn showed what it showed", Explained),
+    Route("GET", _ONE, get_memory_by_id, "read", Record),
+    Route("PATCH", _ONE, change_memory, "write", SavedRecord, PatchBody, conditional=True),
+    Route("DELETE", _ONE, delete_memory_by_id, "write", Deleted),
+    Route("GET", _ONE + "/versions", list_versions, "read", VersionPage),
+    Route("POST", _ONE + "/revert", revert_memory, "write", SavedRecord, RevertBody, conditional=True),
+    Route("POST", _TURN, take_turn, "read", TurnAnswer, TurnBody, body_bytes_max=TURN_BYTES_MAX),
+    Route("GET", _TURN + "/{receipt}", explain_turn, "read", Explained),
 )

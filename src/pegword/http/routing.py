@@ -58,7 +58,6 @@ class Route:
     path: str
     handler: Callable[..., Answer]
     right: str
-    summary: str
     answer: type[msgspec.Struct] | None
     body: type[Body] | None = None
     query: type[msgspec.Struct] | None = None
@@ -66,6 +65,11 @@ class Route:
     conditional: bool = False
     quick: bool = False
     body_bytes_max: int = BODY_BYTES_MAX
+
+    @property
+    def summary(self) -> str:
+        """What the route does, in the first sentence of its handler."""
+        return (self.handler.__doc__ or "").partition(".")[0]
 
     @property
     def parameters(self) -> tuple[str, ...]:

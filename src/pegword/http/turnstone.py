@@ -97,6 +97,7 @@ class SearchBody(Body, kw_only=True):
 
 
 def list_memories(call: Call, query: ListQuery) -> Answer:
+    """The newest memories, newest first."""
     visible = scopes_of(call.caller, query.scope, query.scope_id)
     page = call.services.memories.list(
         call.caller, visible, kind=query.type, tag=query.tag, limit=query.limit, include_expired=query.include_expired
@@ -105,6 +106,7 @@ def list_memories(call: Call, query: ListQuery) -> Answer:
 
 
 def save_memory(call: Call, body: SaveBody) -> Answer:
+    """Create or change a memory."""
     draft = Draft(
         name=body.name,
         content=body.content,
@@ -125,6 +127,7 @@ def save_memory(call: Call, body: SaveBody) -> Answer:
 
 
 def search_memories(call: Call, body: SearchBody) -> Answer:
+    """The memories that belong most to a query, best first."""
     visible = scopes_of(call.caller, body.scope, body.scope_id)
     result = call.services.memories.search(
         call.caller, visible, body.query, kind=body.type, tag=body.tag, limit=body.limit, include_expired=body.include_expired
@@ -133,11 +136,13 @@ def search_memories(call: Call, body: SearchBody) -> Answer:
 
 
 def get_memory(call: Call, query: ScopeQuery) -> Answer:
+    """One whole memory, by name; counts an access."""
     scope = scope_of(call.caller, query.scope, query.scope_id)
     return record_answer(call, call.services.memories.get(call.caller, scope, call.path["name"]))
 
 
 def delete_memory(call: Call, query: ScopeQuery) -> Answer:
+    """Delete a memory for good, by name."""
     scope = scope_of(call.caller, query.scope, query.scope_id)
     return deleted_answer(call.services.memories.delete(call.caller, scope, call.path["name"]))
 
@@ -147,9 +152,9 @@ _ONE = "/v1/api/memories/{name:path}"
 
 # fmt: off
 ROUTES = (
-    Route("GET", _ALL, list_memories, "read", "The newest memories, newest first", RecordPage, query=ListQuery),
-    Route("POST", _ALL, save_memory, "write", "Create or change a memory", SavedRecord, SaveBody, statuses=(201, 200), conditional=True),
-    Route("POST", _ALL + "/search", search_memories, "read", "The memories that belong most to a query", FoundPage, SearchBody),
-    Route("GET", _ONE, get_memory, "read", "One whole memory, by name; counts an access", Record, query=ScopeQuery),
-    Route("DELETE", _ONE, delete_memory, "write", "Delete a memory for good, by name", Deleted, query=ScopeQuery),
+    Route("GET", _ALL, list_memories, "read", RecordPage, query=ListQuery),
+    Route("POST", _ALL, save_memory, "write", SavedRecord, SaveBody, statuses=(201, 200), conditional=True),
+    Route("POST", _ALL + "/search", search_memories, "read", FoundPage, SearchBody),
+    Route("GET", _ONE, get_memory, "read", Record, query=ScopeQuery),
+    Route("DELETE", _ONE, delete_memory, "write", Deleted, query=ScopeQuery),
 )

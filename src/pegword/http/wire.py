@@ -32,6 +32,7 @@ _ESCAPED_SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _PLAIN_INTEGER = re.compile(r"-?[0-9]{1,19}", re.ASCII)
 _MISSING = re.compile(r"missing required field `(\w+)`")
+_SURPLUS = re.compile(r"unknown field `(.*)` - at `\$\.(.*)`$", re.DOTALL)
 _AT = re.compile(r" - at (?:`key` in )?`\$\.?(.*)`$")
 _EXPECTED = re.compile(r"^Expected `([^`]*)`(?: (>=|<=) (-?[0-9]+)| of length (<=) ([0-9]+))?")
 _NOUNS = {
@@ -70,7 +71,8 @@ def parse_object(body: bytes | bytearray) -> dict[str, Any]:
     try:
         value = json.loads(text, object_pairs_hook=_object, parse_int=_integer, parse_float=_number, parse_constant=_constant)
     except json.JSONDecodeError as error:
-        raise Invalid(f"Invalid JSON body: {error.msg.lower()} at line {error.lineno} column {error.colno}", code="invalid_json") from None
+        what = error.msg.lower().removesuffix(" at")
+        raise Invalid(f"Invalid JSON body: {what} at line {error.lineno} column {error.colno}", code="invalid_json") from None
     if not isinstance(value, dict):
         raise Invalid("the body must be a JSON object", code="invalid_json")
     if _ESCAPED_SURROGATE.search(body):
@@ -205,8 +207,9 @@ def _pairs(query: bytes) -> list[tuple[str, str]]:
 def _unknown(name: str, fields: Mapping[str, Any]) -> Invalid:
     if not fields:
         return Invalid(f"unknown query parameter {_shown(name)}: none is taken here", field=_shown(name), code="unknown_parameter")
-    near = difflib.get_close_matches(name[:64], fields, 1, 0.0)[0]
-    return Invalid(f"unknown query parameter {_shown(name)}; did you mean {near}?", field=_shown(name), code="unknown_parameter")
+    near = difflib.get_close_matches(name[:64], fields, 1)
+    known = f"did you mean {near[0]}?" if near else f"known are {', '.join(fields)}"
+    return Invalid(f"unknown query parameter {_shown(name)}; {known}", field=_shown(name), code="unknown_parameter")
 
 
 def _from_text(name: str, text: str, kind: Any) -> Any:
@@ -225,6 +228,9 @@ def _from_text(name: str, text: str, kind: Any) -> Any:
 
 def _invalid(message: str) -> Invalid:
     """One sentence for what msgspec has found."""
+    surplus = _SURPLUS.search(message)
+    if surplus:
+        return Invalid(f"{surplus[2]} has no field {_shown(surplus[1])}", field=surplus[2])
     missing = _MISSING.search(message)
     where = _AT.search(message)
     path = where[1] if where else ""
