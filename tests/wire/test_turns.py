@@ -82,9 +82,9 @@ def test_with_nothing_said_the_newest_show(alice: httpx2.Client) -> None:
 
 def test_a_session_sees_its_own_workstream_only(alice: httpx2.Client) -> None:
     """Global, own user, own workstream; another workstream of the same user stays out."""
-    save(alice, "here", "deploy here", scope="workstream", scope_id="ws-1")
-    save(alice, "there", "deploy there", scope="workstream", scope_id="ws-2")
-    save(alice, "mine", "deploy mine", scope="user")
+    save(alice, "here", "The day on which we deploy here.", scope="workstream", scope_id="ws-1")
+    save(alice, "there", "The day on which we deploy there.", scope="workstream", scope_id="ws-2")
+    save(alice, "mine", "The day on which we deploy mine.", scope="user")
 
     assert {m["name"] for m in turn(alice, ASK, session={"workstream_id": "ws-1"})["memories"]} == {"here", "mine"}
     assert {m["name"] for m in turn(alice, ASK)["memories"]} == {"mine"}
@@ -94,7 +94,7 @@ def test_a_session_sees_its_own_workstream_only(alice: httpx2.Client) -> None:
 def test_the_same_turn_gives_the_same_bytes(alice: httpx2.Client) -> None:
     """No clock, no nonce in the text."""
     for number in range(8):
-        save(alice, f"deploy_{number}", f"deploy note {number}")
+        save(alice, f"deploy_{number}", f"The day on which we deploy {number}.")
 
     assert len({turn(alice, ASK)["text"] for _ in range(3)}) == 1
 
