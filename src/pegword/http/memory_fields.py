@@ -22,14 +22,14 @@ from pegword.http.routing import Call
 
 TAGS_SENT_MAX = 1_000  # before doubles are removed; more is refused before they are looked at
 
-_WORD = "one of " + ", ".join(sorted(KIND_WORDS)) + ' (general means project); "" for any'
-_SCOPE = "one of " + ", ".join(SCOPES) + '; "" for any'
+_WORD = 'general means project; "" for any'
+_SCOPE = '"" for every scope that you may read'
 _SCOPE_ID = "the workstream's id; for scope user your own id, or nothing"
 
-Type = Annotated[str, Meta(description=_WORD)]
-ScopeWord = Annotated[str, Meta(description=_SCOPE)]
+Type = Annotated[str, Meta(description=_WORD, extra_json_schema={"enum": [*sorted(KIND_WORDS), ""]})]
+ScopeWord = Annotated[str, Meta(description=_SCOPE, extra_json_schema={"enum": [*SCOPES, ""]})]
 ScopeId = Annotated[str, Meta(description=_SCOPE_ID)]
-OneScope = Annotated[str, Meta(description="one of " + ", ".join(SCOPES))]
+OneScope = Annotated[str, Meta(extra_json_schema={"enum": [*SCOPES, ""]})]
 Name = Annotated[str, Meta(extra_json_schema={"minLength": 1, "maxLength": NAME_CHARS_MAX})]
 Content = Annotated[str, Meta(extra_json_schema={"minLength": 1, "maxLength": CONTENT_CHARS_MAX})]
 Description = Annotated[str, Meta(extra_json_schema={"maxLength": DESCRIPTION_CHARS_MAX})]

@@ -82,8 +82,8 @@ class TurnBody(Body, kw_only=True):
     ]
     session: TurnSession | None = None
     mode: Annotated[str, Meta(description="where the block will stand", extra_json_schema={"enum": list(MODES)})] = "system"
-    k: Annotated[int | None, Meta(description=f"memories shown, 1 to {K_MAX}; above is capped")] = None
-    budget_chars: Annotated[int | None, Meta(description=f"characters of the block, from {BUDGET_CHARS_MIN}")] = None
+    k: Annotated[int | None, Meta(description=f"memories shown, 1 to {K_MAX}; above is capped", extra_json_schema={"minimum": 1})] = None
+    budget_chars: Annotated[int | None, Meta(description="characters of the block", extra_json_schema={"minimum": BUDGET_CHARS_MIN})] = None
 
 
 class TurnMemory(msgspec.Struct, kw_only=True):

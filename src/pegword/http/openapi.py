@@ -11,6 +11,7 @@ from pegword.http.failures import Error
 from pegword.http.routing import Route
 
 _REF = "#/components/schemas/{name}"
+_VERSION = {"type": "string", "pattern": '^(W/)?("[0-9]{1,18}"|[0-9]{1,18})$'}
 _DESCRIPTION = """Memory for LLM agents: short keyed notes, of which the few that matter stand in the next turn.
 
 Every path under /v1 takes `Authorization: Bearer TOKEN`. Every failure answers `{"error", "code", "field"?}`."""
@@ -21,6 +22,8 @@ def document(routes: Iterable[Route], version: str) -> dict[str, Any]:
     routes = [route for route in routes if route.answer is not None]
     structs = dict.fromkeys(kind for route in routes for kind in (route.answer, route.body) if kind is not None)
     _, schemas = msgspec.json.schema_components([*structs, Error], ref_template=_REF)
+    for body in dict.fromkeys(route.body for route in routes if route.body is not None):
+        _allow_null(schemas[body.__name__])
     paths: dict[str, dict[str, Any]] = {}
     for route in routes:
         paths.setdefault(re.sub(r":path\}", "}", route.path), {})[route.method.lower()] = _operation(route)
@@ -49,6 +52,15 @@ def failures_of(route: Route) -> list[int]:
     return sorted(statuses)
 
 
+def _allow_null(schema: dict[str, Any]) -> None:
+    """Say of every optional field of a body that it may be null, which means absent."""
+    for name, part in schema["properties"].items():
+        kinds = part.get("anyOf", [part])
+        if name not in schema.get("required", ()) and {"type": "null"} not in kinds:
+            about = {key: part.pop(key) for key in ("description", "default") if key in part}
+            schema["properties"][name] = {"anyOf": [*kinds, {"type": "null"}], **about}
+
+
 def _operation(route: Route) -> dict[str, Any]:
     assert route.answer is not None
     operation: dict[str, Any] = {
@@ -67,7 +79,7 @@ def _operation(route: Route) -> dict[str, Any]:
     parameters += _query_parameters(route.query) if route.query else []
     if route.conditional:
         says = "the version that the memory must be at"
-        parameters.append({"name": "If-Match", "in": "header", "required": False, "description": says, "schema": {"type": "string"}})
+        parameters.append({"name": "If-Match", "in": "header", "required": False, "description": says, "schema": _VERSION})
     if parameters:
         operation["parameters"] = parameters
     if route.body:
