@@ -19,7 +19,7 @@ _MOUNTS = """\
 22 1 254:0 / / rw,relatime - ext4 /dev/vda rw
 40 22 0:35 / /mnt/share rw - nfs4 server:/x rw
 41 22 0:36 / /mnt/sp\\040ace rw - fuse.sshfs host:/ rw
-42 22 0:37 / /home/data rw - 9p data rw
+42 22 0:37 / /srv/data rw - 9p data rw
 43 40 0:38 / /mnt/share/local rw - xfs /dev/vdb rw
 """
 
@@ -151,7 +151,7 @@ def test_a_network_file_system_gets_a_rollback_journal(store_path: Path, monkeyp
 @pytest.mark.parametrize(
     ("path", "kind"),
     [
-        ("/var/lib/x.db", ""), ("/mnt/share/x.db", "nfs4"), ("/mnt/sp ace/x.db", "fuse.sshfs"), ("/home/data/deep/x.db", "9p"),
+        ("/var/lib/x.db", ""), ("/mnt/share/x.db", "nfs4"), ("/mnt/sp ace/x.db", "fuse.sshfs"), ("/srv/data/deep/x.db", "9p"),
         ("/mnt/share/local/x.db", ""), ("/mnt/shared/x.db", ""),
     ],
 )  # fmt: skip

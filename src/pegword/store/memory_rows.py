@@ -92,6 +92,11 @@ _VERSIONS = """
 _DROP_TAGS = "DELETE FROM memory_tags WHERE scope_key = ? AND memory_id = ?"
 _ADD_TAG = "INSERT INTO memory_tags (scope_key, memory_id, tag_key) VALUES "
 _SELECT = f"SELECT {_COLUMNS} FROM structured_memories AS m WHERE "
+_NEWEST = f"""
+    SELECT {_COLUMNS} FROM structured_memories WHERE memory_id IN (
+        SELECT memory_id FROM structured_memories AS m WHERE {{condition}} ORDER BY updated DESC, slot DESC, memory_id LIMIT ?)
+    ORDER BY updated DESC, slot DESC, memory_id
+"""
 _IDS = "SELECT scope_key, slot, memory_id, version FROM structured_memories WHERE "
 _DELETE = "DELETE FROM structured_memories WHERE memory_id = ?"
 _DELETE_VERSIONS = "DELETE FROM memory_versions WHERE scope_key = ? AND memory_id = ?"
@@ -211,7 +216,7 @@ def ids_by_slots(tx: Tx, slots: Sequence[tuple[str, int]]) -> dict[tuple[str, in
 def newest(tx: Tx, visible: Visible, filters: Filters, limit: int) -> list[Memory]:
     """The *limit* memories saved last, newest first."""
     condition, parameters = _filtered(visible, filters)
-    rows = tx.rows(f"{_SELECT}{condition} ORDER BY updated DESC, slot DESC, memory_id LIMIT ?", (*parameters, limit))
+    rows = tx.rows(_NEWEST.replace("{condition}", condition), (*parameters, limit))
     return [m for m in map(_memory, rows) if is_sound(m)]
 
 

@@ -36,6 +36,9 @@ CREATE TABLE structured_memories (
     UNIQUE (scope_key, shelf, name_key)
 );
 
+-- All that a list sorts and filters by, so that it reads no text but that of the rows it shows.
+CREATE INDEX memory_by_time ON structured_memories (scope_key, updated, slot, memory_id, kind, expires_at, confidence);
+
 CREATE INDEX memory_by_slot ON structured_memories (scope_key, slot);
 
 -- The few memories that a read must look at one by one: those that run out, are doubted, or always show.
