@@ -1,11 +1,12 @@
 """Texts, scopes and queries with the statistics of real notes, made by a seed.
 
 - A text has 20 to 400 words, 83 on average, log-normal; nearly half of them are stop words of English.
-- Of the other words, half belong to the topic of the text's scope and half to the language, both by Zipf's law (flattened at the
-  top, since the commonest words of a language are its stop words).
-- Scopes have log-normal sizes. A query takes its words from a memory and its neighbours, a common word more likely than a rare
-  one, so it lands where the memories are; it sees the scope of that memory and two more: at 100,000 memories in 1,000 scopes the
-  three hold some 600.
+- Of the other words, most belong to the topics of the text's owner and the rest to the language, both by Zipf's law (flattened at
+  the top, since the commonest words of a language are its stop words).
+- Owners and their texts: log-normal, 300 texts on average, in three groups each. A scope is one group, or many, or all: the texts
+  are the same.
+- A query takes its words from a memory and its neighbours, a common word more likely than a rare one, so it lands where the
+  memories are; it sees the three scopes of that memory's owner: at 100,000 memories in 1,000 scopes they hold some 600.
 """
 
 import random
@@ -17,11 +18,11 @@ from itertools import accumulate, product
 from pegword.core.words import STOP_WORDS_ENGLISH
 
 WORDS_MEAN, WORDS_MIN, WORDS_MAX, WORDS_SIGMA = 83, 20, 400, 0.6
-VOCABULARY, VOCABULARY_FLAT = 30_000, 40
-TOPIC, TOPIC_FLAT = 200, 10
+VOCABULARY, VOCABULARY_FLAT = 30_000, 18
+TOPIC, TOPIC_FLAT, TOPIC_SHARE = 150, 10, 0.65
 NEIGHBOURS = 20
 STOP_SHARE = 0.45
-SCOPE_SIGMA = 0.8
+GROUP_MEAN, GROUPS, OWNER_SIGMA = 100, 3, 0.8
 _SYLLABLES = ["".join(pair) for pair in product("bdfgklmnprtvz", "aeiou")]
 
 
@@ -42,14 +43,17 @@ class Asked:
 
 
 class World:
-    """*size* notes in *scopes* scopes. Notes of one scope come in order; *notes* yields them anew each time, the same."""
+    """*size* notes in *scopes* scopes. Notes of one group come in order; *notes* yields them anew each time, the same."""
 
     def __init__(self, size: int, scopes: int, seed: int) -> None:
         self.size = size
         self.seed = seed
         chosen = random.Random(seed)
-        weights = [chosen.lognormvariate(0, SCOPE_SIGMA) for _ in range(scopes)]
-        self.scope_of = sorted(chosen.choices(range(scopes), weights, k=size))
+        owners = max(size // (GROUP_MEAN * GROUPS), 1)
+        weights = [chosen.lognormvariate(0, OWNER_SIGMA) for _ in range(owners)]
+        self.group_of = sorted(chosen.choices(range(owners * GROUPS), [weights[i // GROUPS] for i in range(owners * GROUPS)], k=size))
+        self.scope_of = [group % scopes for group in self.group_of]
+        self._scopes = scopes
 
     @cached_property
     def vocabulary(self) -> list[str]:
@@ -76,13 +80,14 @@ class World:
         mean = WORDS_SIGMA**2 / 2
         topic: list[str] = []
         of = -1
-        for scope in self.scope_of:
-            if scope != of:
-                of, topic = scope, random.Random(self.seed * 1_000_003 + scope).sample(self.vocabulary, TOPIC)
+        for group, scope in zip(self.group_of, self.scope_of, strict=True):
+            if group // GROUPS != of:
+                of = group // GROUPS
+                topic = random.Random(self.seed * 1_000_003 + of).sample(self.vocabulary, TOPIC)
             count = int(WORDS_MEAN * chosen.lognormvariate(-mean, WORDS_SIGMA))
             count = min(max(count, WORDS_MIN), WORDS_MAX)
             stopped = sum(chosen.random() < STOP_SHARE for _ in range(count))
-            local = (count - stopped) // 2
+            local = int((count - stopped) * TOPIC_SHARE)
             words = chosen.choices(stops, cum_weights=stop_weights, k=stopped)
             words += chosen.choices(topic, cum_weights=self._topic_weights, k=local)
             words += chosen.choices(self.vocabulary, cum_weights=self._weights, k=count - stopped - local)
@@ -100,6 +105,7 @@ class World:
             said = " ".join(texts[position] for position in range(start, start + NEIGHBOURS) if position in texts).split()
             chosen.shuffle(said)
             words = list(dict.fromkeys(word for word in said if word not in STOP_WORDS_ENGLISH))
-            scopes = {self.scope_of[start], *(self.scope_of[chosen.randrange(self.size)] for _ in range(2))}
+            owner = self.group_of[start] // GROUPS
+            scopes = {(owner * GROUPS + i) % self._scopes for i in range(GROUPS)}
             asked.append(Asked(tuple(words[:terms]), tuple(sorted(scopes))))
         return asked

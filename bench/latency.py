@@ -1,6 +1,7 @@
 """`python -m bench.latency`: how long a search, a turn and a save take, Pegword and peers over the same notes in one run.
 
-Times are medians in milliseconds, one client, warm; on a shared machine only their ratios mean much. See docs/benchmarks.md.
+Medians in milliseconds, one client, warm. Searches and turns in CPU time, which other work on the machine disturbs least, and of
+which their ratios mean most; saves in wall time, since they wait for the disk. See docs/benchmarks.md.
 """
 
 import argparse
@@ -80,17 +81,20 @@ def _searches(size: int, scopes: int, terms: int, count: int, peer: Turnstone | 
     folder.mkdir()
     world = World(size, scopes, SEED)
     queries = world.queries(count, terms)
+    notes = list(world.notes())
     store = Store(folder / "pegword.db")
-    store.fill(world.notes())
+    store.fill(notes)
     held = statistics.mean(store.postings(asked) for asked in queries)
-    print(f"\n{size:,} memories in {scopes:,} scopes; {terms} words, k = {K}; a query touches {held:,.0f} postings on average")
+    print(
+        f"\n{size:,} memories in {scopes:,} scope{'s' * (scopes > 1)}; {terms} words, k = {K}; a query touches {held:,.0f} postings on average"
+    )
     times = {"Pegword: index (terms in, ids out)": median_ms(store.index, queries)}
     times["Pegword: search (text in, memories out)"] = median_ms(store.search, queries)
     store.close()
     peers: dict[str, Callable[[Path], Any]] = {
-        "FTS5, scope as a token": lambda path: Fts5(path, world.notes(), token=True),
-        "FTS5, joined with the scope": lambda path: Fts5(path, world.notes(), token=False),
-        "tantivy, on disk": lambda path: Tantivy(path, world.notes()),
+        "FTS5, scope as a token": lambda path: Fts5(path, notes, token=True),
+        "FTS5, joined with the scope": lambda path: Fts5(path, notes, token=False),
+        "tantivy, on disk": lambda path: Tantivy(path, notes),
     }
     for number, (name, make) in enumerate(peers.items()):
         try:
@@ -100,7 +104,7 @@ def _searches(size: int, scopes: int, terms: int, count: int, peer: Turnstone | 
         times[name] = median_ms(engine.best, queries)
     if peer:
         few = queries[:SCORER_QUERIES] if scopes > 1 else queries[:3]
-        texts = visible_texts(list(world.notes()), few)
+        texts = visible_texts(notes, few)
         said = [" ".join(asked.words) for asked in few]
         times["Turnstone's scorer, newest 50"] = statistics.median(peer.milliseconds([seen[:50] for seen in texts], said, K))
         times["Turnstone's scorer, all visible"] = statistics.median(peer.milliseconds(texts, said, K))
@@ -126,9 +130,9 @@ def median_ms(search: Search, queries: Sequence[Asked]) -> float:
         search(asked)
     times = []
     for asked in queries:
-        start = time.perf_counter()
+        start = time.process_time()
         search(asked)
-        times.append(time.perf_counter() - start)
+        times.append(time.process_time() - start)
     return statistics.median(times) * 1_000
 
 

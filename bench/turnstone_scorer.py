@@ -26,9 +26,9 @@ def answer(asked: dict[str, Any]) -> Any:
     times = []
     for texts, query in zip(asked["memories"], asked["queries"], strict=True):
         rows = _rows(texts)
-        start = time.perf_counter()
+        start = time.process_time()
         score_memories(rows, query, asked["k"])
-        times.append((time.perf_counter() - start) * 1000)
+        times.append((time.process_time() - start) * 1000)
     return times
 
 

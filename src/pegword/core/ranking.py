@@ -203,11 +203,12 @@ class _Table:
         rows = np.minimum(np.searchsorted(self._numbers, numbers), self.size - 1)
         return rows, self._numbers[rows] == numbers
 
-    def places(self) -> npt.NDArray[np.int16]:
-        """The place in its sitting of the document of each row; -1 for a row without a posting."""
-        places = np.full(self.size, -1, np.int16)
-        places[self.row] = self.postings.place.astype(np.int16)
-        return places
+    def starts(self) -> tuple[Ints, Ints]:
+        """The number at which its sitting starts, of each posting and of each row; of a row without a posting, any."""
+        of_posting = self.postings.document - self.postings.place
+        of_row = np.empty(self.size, np.int64)
+        of_row[self.row] = of_posting
+        return of_posting, of_row
 
     def index_of(self, sorted_numbers: Ints, numbers: Ints) -> npt.NDArray[np.signedinteger[Any]]:
         """The index of each of *numbers* in *sorted_numbers*, or -1."""
@@ -231,18 +232,17 @@ class _Company:
     def __init__(self, table: _Table, candidates: Ints) -> None:
         self._candidates = candidates
         self._idf = table.idf
-        places = table.places()
-        numbers = table.numbers_of(candidates)
-        start = numbers - places[candidates]
-        self._beside, known = table.rows_of(numbers + _SIDES)
-        place = places.take(self._beside)
-        self._shares = _SHARES * (known & (place >= 0) & (numbers + _SIDES - place == start))
+        of_posting, of_row = table.starts()
+        start = of_row[candidates]
+        self._beside, known = table.rows_of(table.numbers_of(candidates) + _SIDES)
+        # A neighbour without a posting has an own score of zero, so it does not matter what stands for its sitting.
+        self._shares = _SHARES * (known & (of_row.take(self._beside) == start))
         # Candidates come in the order of saving, so those of one sitting stand together.
         first = np.ones(len(start), np.bool_)
         np.not_equal(start[1:], start[:-1], out=first[1:])
         self._sitting = np.cumsum(first) - 1
         sittings = start[first]
-        sitting = table.index_of(sittings, table.postings.document - table.postings.place)
+        sitting = table.index_of(sittings, of_posting)
         here = np.flatnonzero(sitting >= 0)
         held = np.zeros(len(sittings) * len(table.idf), np.bool_)
         held[sitting.take(here) * len(table.idf) + table.postings.term.take(here)] = True
