@@ -85,9 +85,8 @@ def _searches(size: int, scopes: int, terms: int, count: int, peer: Turnstone | 
     store = Store(folder / "pegword.db")
     store.fill(notes)
     held = statistics.mean(store.postings(asked) for asked in queries)
-    print(
-        f"\n{size:,} memories in {scopes:,} scope{'s' * (scopes > 1)}; {terms} words, k = {K}; a query touches {held:,.0f} postings on average"
-    )
+    lie = f"{size:,} memories in {scopes:,} scope{'s' * (scopes > 1)}"
+    print(f"\n{lie}; {terms} words, k = {K}; a query touches {held:,.0f} postings on average")
     times = {"Pegword: index (terms in, ids out)": median_ms(store.index, queries)}
     times["Pegword: search (text in, memories out)"] = median_ms(store.search, queries)
     store.close()
