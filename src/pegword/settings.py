@@ -21,6 +21,7 @@ from pegword.core.text import LANGUAGES
 
 _SECOND_SEPARATOR = "__"
 _PREFIX = "PEGWORD_"
+NAME_CHARS_SHOWN = 64
 # Variables of ours that are no setting of a section.
 _OTHER_VARIABLES = frozenset({"PEGWORD_CONFIG", "PEGWORD_DATABASE"})
 
@@ -81,6 +82,13 @@ class Settings:
     origin: Mapping[str, str]
     warnings: tuple[str, ...] = ()
 
+    def kind_word(self, kind: str, saved_as: str = "", reads: str = "") -> str:
+        """The word that stands for *kind* in an answer: two generations of clients have two words for kind project.
+
+        First the one that the reader's key was made for (*reads*), then the one that is set, then the one that it was saved with.
+        """
+        return (reads or self.turnstone_project_word or saved_as or kind) if kind == "project" else kind
+
     def with_flags(self, **flags: Any) -> "Settings":
         """These settings with the command line's on top; a flag that is None was not given."""
         given = {name: value for name, value in flags.items() if value is not None}
@@ -96,7 +104,9 @@ def load(config: Path | None = None, environment: Mapping[str, str] = os.environ
     origin = dict.fromkeys(values, "default")
     warnings: list[str] = []
     for section, table in _read(path, must=named is not None).items():
-        if section not in SETTINGS or not isinstance(table, dict):
+        if not isinstance(table, dict):
+            raise Invalid(f"{path}: {_no_section(section, table)}", field=section[:NAME_CHARS_SHOWN])
+        if section not in SETTINGS:
             warnings.append(f"{path}: unknown section [{section}] is ignored")
             continue
         for key, value in table.items():
@@ -136,12 +146,20 @@ def checked(section: str, key: str, value: Any, where: str) -> Any:
 def database_path(url: str) -> Path:
     """The file that *url* names; an empty url names ``pegword.db`` in the user's data folder."""
     if not url:
-        return user_data_path("pegword") / "pegword.db"
+        return checked_path(user_data_path("pegword") / "pegword.db")
     if url.startswith("sqlite:///"):
         path = Path("/" + url.removeprefix("sqlite://").lstrip("/"))  # four slashes are meant as three
         if len(path.parts) > 1:
-            return path
+            return checked_path(path)
     raise Invalid(f"database must be sqlite:///absolute/path.db: it is {url}", field="database")
+
+
+def checked_path(path: Path) -> Path:
+    """*path* if a database can have it: `Invalid` for bytes that are no UTF-8, and for NUL."""
+    bad = next((c for c in str(path) if c == "\0" or 0xD800 <= ord(c) <= 0xDFFF), "")
+    if bad:
+        raise Invalid(f"the path of the database holds the character U+{ord(bad):04X}, which it may not", field="database")
+    return path
 
 
 def local_user_name() -> str:
@@ -152,9 +170,14 @@ def local_user_name() -> str:
         return f"uid{os.getuid()}"
 
 
-def names() -> list[str]:
-    """Every setting as section.key, in the order of the table."""
-    return [f"{section}.{key}" for section, keys in SETTINGS.items() for key in keys]
+def _no_section(name: str, value: Any) -> str:
+    """What is wrong with a name at the top of a config file that is no section."""
+    name = name[:NAME_CHARS_SHOWN]
+    if name in SETTINGS:
+        kind = "a list of tables" if isinstance(value, list) else f"{value!r:.64}"
+        return f"{name} must be a section, a line [{name}] with its keys below it: it is {kind}"
+    homes = [section for section, keys in SETTINGS.items() if name in keys]
+    return f"{name} stands in no section" + (f"; write it below [{homes[0]}]" if homes else "")
 
 
 def _split(name: str) -> tuple[str, str]:

@@ -1,13 +1,14 @@
 """What goes wrong is one sentence on stderr, nothing on stdout, and an exit code that scripts can rely on."""
 
 import sqlite3
+import subprocess
 
 import apsw
 import pytest
 
 from pegword.cli import failing
 from pegword.core import errors
-from tests.cli.conftest import Cli, Result
+from tests.cli.conftest import ENTRY, Cli, Result
 
 
 def check(result: Result, code: int, *words: str) -> None:
@@ -70,6 +71,69 @@ def test_stdin_that_is_no_text_is_refused(cli: Cli) -> None:
     check(cli("save", "a", "-", stdin=b"caf\xe9"), 2, "not UTF-8", "0xe9")
     check(cli("save", "a", "-", stdin=b"nul \x00"), 2, "U+0000")
     check(cli("save", "a", "half \ud83d"), 2, "U+D83D")
+
+
+UNDECODABLE = "caf\udce9"  # as Python hands on the bytes caf\xe9
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("save", UNDECODABLE, "text"),
+        ("save", "a", UNDECODABLE),
+        ("save", "a", "b", "--tag", UNDECODABLE),
+        ("save", "a", "b", "--description", UNDECODABLE),
+        ("save", "a", "b", "--type", UNDECODABLE),
+        ("save", "a", "b", "--sitting", UNDECODABLE),
+        ("save", "a", "b", "--expires", UNDECODABLE),
+        ("save", "a", "b", "--scope", "workstream", "--scope-id", UNDECODABLE),
+        ("save", "a", "b", "--user", UNDECODABLE),
+        ("save", "a", "b", "--database", f"sqlite:////tmp/{UNDECODABLE}.db"),
+        ("save", "a", "b", "--config", UNDECODABLE),
+        ("search", UNDECODABLE),
+        ("search", "a", "--tag", UNDECODABLE),
+        ("list", "--tag", UNDECODABLE),
+        ("list", "--user", UNDECODABLE),
+        ("show", UNDECODABLE),
+        ("show", "--id", UNDECODABLE),
+        ("versions", "--id", UNDECODABLE),
+        ("revert", "--id", UNDECODABLE, "--to", "1"),
+        ("delete", UNDECODABLE),
+        ("delete", "--id", UNDECODABLE),
+        ("turn", "--message", UNDECODABLE),
+        ("turn", "--messages-file", UNDECODABLE),
+        ("turn", "--message", "a", "--workstream", UNDECODABLE),
+        ("user", "add", UNDECODABLE),
+        ("user", "add", "a", "--email", UNDECODABLE),
+        ("key", "add", "--user", UNDECODABLE),
+        ("key", "add", "--user", "alice", "--name", UNDECODABLE),
+        ("key", "add", "--user", "alice", "--expires", UNDECODABLE),
+        ("key", "list", "--user", UNDECODABLE),
+        ("key", "revoke", UNDECODABLE),
+        ("serve", "--host", UNDECODABLE),
+        (UNDECODABLE,),
+    ],
+    ids=lambda words: " ".join(word.encode("ascii", "replace").decode() for word in words),
+)
+def test_an_argument_that_is_no_text_is_refused_and_nothing_is_done(cli: Cli, arguments: tuple[str, ...]) -> None:
+    """Wherever it stands."""
+    check(cli(*arguments), 2, "is not UTF-8: it holds the byte 0xe9")
+    assert not cli.database.exists()
+
+
+def test_bytes_that_are_no_text_are_refused_from_a_real_shell(cli: Cli) -> None:
+    """As `pegword list --tag $'\\xff'` gives them."""
+    listed = subprocess.run([*ENTRY, "list", "--tag", b"\xff"], env=cli.environment, capture_output=True, check=False)
+
+    assert (2, b"", b"pegword: argument 3 is not UTF-8: it holds the byte 0xff\n") == (listed.returncode, listed.stdout, listed.stderr)
+
+
+def test_half_of_a_character_in_a_message_from_a_file_does_no_harm(cli: Cli) -> None:
+    """JSON can spell what no text holds; a message is only read."""
+    cli.ok("save", "deploy_day", "We deploy on Tuesdays.")
+    messages = b'[{"role": "user", "content": "when do we deploy \\ud83d \\ud83dx"}]'
+
+    assert "Tuesdays" in cli.ok("turn", "--messages-file", "-", "--explain", stdin=messages).out
 
 
 @pytest.mark.parametrize(

@@ -49,6 +49,14 @@ def test_content_from_stdin_is_kept_but_for_the_line_end_that_closes_it(cli: Cli
     assert cli.ok("show", "song", "--content").out == "first line\n\n  second \tline, café 猫"
 
 
+@pytest.mark.parametrize(("sent", "kept"), [("a\r\n", "a\r"), ("a\r", "a\r"), ("a\r\nb\n", "a\r\nb"), ("a\n\n", "a\n"), ("a", "a")])
+def test_of_what_comes_from_stdin_only_one_line_feed_is_left_out(cli: Cli, sent: str, kept: str) -> None:
+    """A carriage return is part of the content, as it is sent."""
+    cli.ok("save", "a", "-", stdin=sent.encode())
+
+    assert cli.ok("show", "a", "--json").json["content"] == kept
+
+
 def test_a_memory_is_found_by_words_and_by_phrase(cli: Cli) -> None:
     """search takes words and "phrases"."""
     cli.ok("save", "backups", "Backups run at three in the morning.")

@@ -67,6 +67,22 @@ def report(error: BaseException, *, as_json: bool) -> int:
     return code
 
 
+def usage_error() -> type[BaseException]:
+    """The base of all that is wrong with a command line: of Click, or of Typer's own copy of it, by Typer's release."""
+    import typer
+
+    return next(kind for kind in typer.BadParameter.__mro__ if kind.__name__ == "ClickException")
+
+
+def usage(error: BaseException, *, as_json: bool) -> int:
+    """Say what is wrong with the command line, and where to look."""
+    context = getattr(error, "ctx", None)
+    path = context.command_path if context is not None else "pegword"
+    sentence = str(getattr(error, "format_message", error.__str__)()).rstrip(".")
+    say({"error": f"{sentence[:1].lower()}{sentence[1:]}; see {path} --help", "code": "usage"}, as_json=as_json)
+    return INVALID
+
+
 def say(body: dict[str, Any], *, as_json: bool) -> None:
     """Write an error to stderr: for programs its body, for people its sentence."""
     if as_json:

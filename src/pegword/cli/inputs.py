@@ -2,6 +2,7 @@
 
 import json
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +14,22 @@ CONTENT_BYTES_MAX = 1 << 20
 MESSAGES_BYTES_MAX = 32 << 20
 
 
+def check_arguments(arguments: Sequence[str]) -> None:
+    """Refuse what is no text before anything is done with it: Python hands on bytes that are not UTF-8 as halves of characters."""
+    for number, argument in enumerate(arguments, 1):
+        half = next((ord(c) for c in argument if 0xD800 <= ord(c) <= 0xDFFF), 0)
+        if 0xDC80 <= half <= 0xDCFF:
+            raise Invalid(f"argument {number} is not UTF-8: it holds the byte 0x{half - 0xDC00:02x}", field="arguments")
+        if half:
+            raise Invalid(f"argument {number} holds half of a character (U+{half:04X}), which is no text", field="arguments")
+
+
 def content_of(argument: str) -> str:
-    """The content that *argument* is, or stdin for ``-`` without the line end that closes it."""
+    """The content that *argument* is, or stdin for ``-`` without the line feed that closes it."""
     if argument != STDIN_WORD:
         return argument
     text = _decoded(_limited(sys.stdin.buffer.read(CONTENT_BYTES_MAX + 1), "content", CONTENT_BYTES_MAX), "content")
-    return text.removesuffix("\n").removesuffix("\r")
+    return text.removesuffix("\n")
 
 
 def messages_of(texts: list[str], file: str | None) -> list[dict[str, Any]]:

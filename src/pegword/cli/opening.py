@@ -58,6 +58,7 @@ def opened(database: str | None, config: Path | None, *, makes: bool = False, qu
     from pegword.settings import database_path, load
 
     settings = load(config).with_flags(database_url=database)
+    output.warn(settings.warnings, as_json=quiet)
     path = database_path(settings.database_url)
     notice = _nothing if quiet else output.note
     is_new = not path.exists()

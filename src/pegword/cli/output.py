@@ -28,6 +28,15 @@ def note(text: str) -> None:
     print(f"pegword: {one_line(text)}", file=sys.stderr, flush=True)
 
 
+def warn(warnings: Iterable[str], *, as_json: bool) -> None:
+    """Tell of settings without effect, a line each on stderr; as JSON for who reads that as JSON."""
+    for warning in warnings:
+        if as_json:
+            print(json.dumps({"warning": warning}), file=sys.stderr, flush=True)
+        else:
+            note(warning)
+
+
 def verbatim(text: str) -> None:
     """Print *text* as it is stored, with no line end added; on a terminal without what that would obey."""
     sys.stdout.write(visible(text) + "\n" if at_terminal() else text)

@@ -55,7 +55,7 @@ def search(
             output.document(shapes.search(found, store.settings))
             return
         rows = [
-            (f"{hit.score:.2f}", hit.memory.name, shapes.kind_word(hit.memory, store.settings), _scope(hit.memory),
+            (f"{hit.score:.2f}", hit.memory.name, store.settings.kind_word(hit.memory.kind, hit.memory.kind_word), _scope(hit.memory),
              output.shortened(hit.memory.content))
             for hit in found.hits
         ]  # fmt: skip
@@ -92,7 +92,7 @@ def list_(
             output.document(shapes.page(page, store.settings))
             return
         rows = [
-            (m.name, shapes.kind_word(m, store.settings), _scope(m), minute_text(m.updated), output.shortened(m.content))
+            (m.name, store.settings.kind_word(m.kind, m.kind_word), _scope(m), minute_text(m.updated), output.shortened(m.content))
             for m in page.memories
         ]
         _table_of(("NAME", "TYPE", "SCOPE", "SAVED", "CONTENT"), rows, page.total)
@@ -144,7 +144,9 @@ def versions(
         wanted = store.memory_id(caller, name, memory_id, scope, scope_id)
         kept = store.services.memories.versions(caller, wanted)
         if as_json:
-            output.document({"memory_id": kept[0].memory_id, "name": kept[0].name, "versions": [shapes.version(v) for v in kept]})
+            output.document(
+                {"memory_id": kept[0].memory_id, "name": kept[0].name, "versions": [shapes.version(v, store.settings) for v in kept]}
+            )
             return
         rows = [
             (str(v.version), v.action, minute_text(v.saved), v.author, "yes" if v.verified else "no", output.shortened(v.content))
@@ -161,7 +163,7 @@ def _show(memory: "Memory", settings: "Settings") -> None:
         ("name", memory.name),
         ("id", memory.memory_id),
         ("scope", _scope(memory)),
-        ("type", shapes.kind_word(memory, settings)),
+        ("type", settings.kind_word(memory.kind, memory.kind_word)),
         ("description", memory.description),
         ("tags", ", ".join(memory.tags)),
         ("priority", memory.priority),

@@ -41,8 +41,7 @@ def serve(
     logging.basicConfig(format="%(asctime)s %(levelname)s %(name)s: %(message)s", level=logging.WARNING)
     settings = load(config).with_flags(database_url=database, server_host=host, server_port=port)
     _check_host(settings, said=host is not None)
-    for warning in settings.warnings:
-        output.note(warning)
+    output.warn(settings.warnings, as_json=as_json)
     path = database_path(settings.database_url)
     services = open_services(path, settings, notice=output.note)
     try:

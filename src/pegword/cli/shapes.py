@@ -13,13 +13,6 @@ if TYPE_CHECKING:
     from pegword.settings import Settings
 
 
-def kind_word(memory: "Memory", settings: "Settings") -> str:
-    """The word for a memory's kind: of the two for project, the one that is set, else the one it was saved with."""
-    if memory.kind != "project":
-        return memory.kind
-    return settings.turnstone_project_word or memory.kind_word or memory.kind
-
-
 def memory(m: "Memory", settings: "Settings") -> dict[str, Any]:
     """A whole memory."""
     from pegword.assembly import clock_us
@@ -29,7 +22,7 @@ def memory(m: "Memory", settings: "Settings") -> dict[str, Any]:
         "name": m.name,
         "scope": m.scope.kind,
         "scope_id": m.scope.id,
-        "type": kind_word(m, settings),
+        "type": settings.kind_word(m.kind, m.kind_word),
         "description": m.description,
         "content": m.content,
         "tags": list(m.tags),
@@ -76,14 +69,14 @@ def search(result: "SearchResult", settings: "Settings") -> dict[str, Any]:
     }
 
 
-def version(v: "Version") -> dict[str, Any]:
+def version(v: "Version", settings: "Settings") -> dict[str, Any]:
     """A memory as it stood after one change."""
     return {
         "memory_id": v.memory_id,
         "version": v.version,
         "action": v.action,
         "name": v.name,
-        "type": v.kind,
+        "type": settings.kind_word(v.kind),
         "description": v.description,
         "content": v.content,
         "tags": list(v.tags),
@@ -112,7 +105,7 @@ def turn(result: "Turn", settings: "Settings") -> dict[str, Any]:
                 "name": shown.memory.name,
                 "scope": shown.memory.scope.kind,
                 "scope_id": shown.memory.scope.id,
-                "type": kind_word(shown.memory, settings),
+                "type": settings.kind_word(shown.memory.kind, shown.memory.kind_word),
                 "score": shown.score,
             }
             for shown in result.shown

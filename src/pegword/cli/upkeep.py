@@ -40,8 +40,7 @@ def config_(as_json: AsJson = False, database: Database = None, config: Config =
     rows = [(e["name"], _value_text(e["value"]), e["origin"], e["says"]) for e in entries]
     output.table(("SETTING", "VALUE", "FROM", "WHAT IT DOES"), rows)
     output.say(f"\nThe database is {path}")
-    for warning in settings.warnings:
-        output.note(warning)
+    output.warn(settings.warnings, as_json=False)
 
 
 def reindex(

@@ -26,6 +26,8 @@ def listen(host: str, port: int) -> socket.socket:
         listener = socket.socket(family, kind, protocol or socket.IPPROTO_TCP)
     except OSError as error:
         raise Invalid(f"cannot listen on {host}: {error.strerror or error}", field="server.host") from error
+    except UnicodeError:
+        raise Invalid(f"cannot listen on {host}: that can be no name of a host", field="server.host") from None
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind(address)

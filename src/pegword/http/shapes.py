@@ -169,10 +169,8 @@ def versions_answer(call: Call, versions: Iterable[Version]) -> Answer:
 
 
 def type_word(call: Call, kind: str, saved_as: str = "") -> str:
-    """How *call*'s client spells *kind*: two generations of clients have two words for one of them."""
-    if kind != "project":
-        return kind
-    return call.caller.project_word or call.settings.turnstone_project_word or saved_as or kind
+    """How *call*'s client spells *kind*."""
+    return call.settings.kind_word(kind, saved_as, call.caller.project_word)
 
 
 def moment(at: int) -> str:
