@@ -79,7 +79,7 @@ def _some(texts: Sequence[str], seed: int) -> list[str]:
 
 def _find(index: Offline, text: str, analyser: Analyser) -> Found:
     ranked, postings, messages, terms = index.ranked([text])
-    told = evidence(ranked, postings, messages, analyser.rarity(terms), _SHOWN)
+    told = evidence(ranked, postings, messages, analyser.rarity(terms))[:_SHOWN]
     return Found(tuple(ranked.documents[:_SHOWN].tolist()), ranked.scores[:_SHOWN], told)
 
 

@@ -14,7 +14,9 @@ LONG = " ".join(f"word{n}" for n in range(300))
 @pytest.fixture(params=[3, 1_500], ids=["few", "many"])
 def stored(request: pytest.FixtureRequest, services: Services, alice: Caller) -> int:
     """A store with few memories and one with many, folded."""
-    drafts = [Draft(f"n{n}", f"note {n} on tea and deploying word{n}", GLOBAL if n % 2 else user_scope(alice)) for n in range(request.param)]
+    drafts = [
+        Draft(f"n{n}", f"note {n} on tea and deploying word{n}", GLOBAL if n % 2 else user_scope(alice)) for n in range(request.param)
+    ]
     services.engine.write(lambda tx: [services.memories._put(tx, alice, draft, "save") for draft in drafts])
     for scope in (GLOBAL, user_scope(alice)):
         services.housekeeper.due(scope.key)

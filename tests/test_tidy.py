@@ -151,9 +151,9 @@ def test_every_text_file_is_opened_with_an_encoding(path: Path) -> None:
         name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
         binary = any(isinstance(a, ast.Constant) and isinstance(a.value, str) and "b" in a.value for a in node.args)
         module_call = isinstance(node.func, ast.Attribute) and isinstance(node.func.value, ast.Name) and node.func.value.id == "os"
-        if name in {"open", "read_text", "write_text"} and not binary and not module_call:
-            if not any(k.arg == "encoding" for k in node.keywords):
-                complaints.append(f"{place(path)}:{node.lineno}: {name} without an encoding")
+        given = binary or module_call or any(k.arg == "encoding" for k in node.keywords)
+        if name in {"open", "read_text", "write_text"} and not given:
+            complaints.append(f"{place(path)}:{node.lineno}: {name} without an encoding")
 
     assert [] == complaints
 

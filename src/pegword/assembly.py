@@ -11,6 +11,7 @@ from pegword.services.bundle import Services
 from pegword.services.health import Health
 from pegword.services.housekeeping import Housekeeper
 from pegword.services.memories import Memories
+from pegword.services.receipts import KEPT_US
 from pegword.services.reindexing import Reindexer
 from pegword.services.turns import TurnLimits, Turns
 from pegword.settings import Settings
@@ -56,7 +57,7 @@ def build_services(engine: Engine, settings: Settings, *, clock: Callable[[], in
     """The services on an engine that is open and migrated."""
     analyser = Analyser(settings.memory_language)
     reindexer = Reindexer(engine, analyser)
-    housekeeper = Housekeeper(engine, clock=clock, reindex=reindexer.run)
+    housekeeper = Housekeeper(engine, clock=clock, reindex=reindexer.run, receipts_kept_us=KEPT_US)
     limits = TurnLimits(
         settings.memory_relevance_k, settings.memory_critical_k, settings.memory_budget_chars, settings.memory_preview_chars
     )

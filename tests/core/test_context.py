@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from pegword.core.context import recent_texts
+from pegword.core.context import MESSAGE_CHARS_READ, recent_texts
 
 
 def user(content: Any) -> dict[str, Any]:
@@ -42,6 +42,14 @@ def test_text_parts_of_both_shapes_are_read_and_others_are_not() -> None:
     content = [{"type": "text", "text": "look"}, {"type": "image", "source": {}}, {"type": "input_text", "text": "here"}]
 
     assert ["look here"] == recent_texts([user(content)])
+
+
+def test_of_a_very_long_message_both_ends_are_read() -> None:
+    """A question stands before or after what was pasted; no message makes a turn slow."""
+    (text,) = recent_texts([user("first " + "x " * MESSAGE_CHARS_READ + "last")])
+
+    assert len(text) <= MESSAGE_CHARS_READ + 1
+    assert (True, True) == (text.startswith("first"), text.endswith("last"))
 
 
 def test_our_own_block_inside_a_message_is_not_read() -> None:

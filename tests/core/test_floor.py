@@ -16,7 +16,7 @@ def shown(memories: list[str], *messages: str) -> list[int]:
     """The memories that a turn would show, best first; *messages* newest first."""
     items = [Item(text, "one", frozenset()) for text in memories]
     ranked, postings, said, terms = Offline(items, False, ANALYSER).ranked(messages)
-    enough = relevant(ranked, postings, said, ANALYSER.rarity(terms), limit=5)
+    enough = relevant(ranked, postings, said, ANALYSER.rarity(terms))
     return [int(document) for document, is_enough in zip(ranked.documents, enough, strict=False) if is_enough]
 
 

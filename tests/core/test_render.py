@@ -68,20 +68,20 @@ def test_any_text_is_the_same_after_unescaping(text: str) -> None:
 
 
 def test_quotes_stay_as_they_are_in_text() -> None:
-    assert ">User's \"own\"</memory>" in render(note("User's \"own\""))
+    assert '>User\'s "own"</memory>' in render(note('User\'s "own"'))
 
 
 def test_emoji_joiners_stay_and_others_go() -> None:
     """A family is one picture; a joiner between letters only hides a word."""
     assert "👩\u200d👧" == visible_text("👩\u200d👧")
     assert "pass" == visible_text("pa\u200dss")
+    assert "❤\ufe0f" == visible_text("❤\ufe0f")
+    assert "ab" == visible_text("a\ufe0fb\ufe01\U0001bca0\u3164")
 
 
 def test_the_budget_counts_the_whole_block_and_is_kept() -> None:
     """A memory that does not fit is left out and the next one is tried."""
-    result = block(
-        [note("a" * 100), note("b" * 900), note("c" * 100)], budget_chars=500, preview_chars=0, weights={}, analyser=ANALYSER
-    )
+    result = block([note("a" * 100), note("b" * 900), note("c" * 100)], budget_chars=500, preview_chars=0, weights={}, analyser=ANALYSER)
 
     assert (True, False, True) == result.shown
     assert len(result.text) <= 500

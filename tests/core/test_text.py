@@ -155,7 +155,8 @@ def test_phrases_stand_together(text: str, phrase: str, held: bool) -> None:
 def test_phrases_are_read_from_quotes_of_any_kind() -> None:
     query = ENGLISH.query('rent "pay the rent" “on monday” "one" -x OR y*')
 
-    assert query.phrases == (("pay", "the", "rent"), ("on", "monday"))
+    assert [phrase.forms for phrase in query.phrases] == [("pay", "the", "rent"), ("on", "monday")]
+    assert [phrase.terms for phrase in query.phrases] == [("pay", "rent"), ("monday",)]
     assert tuple(term for term in query.terms if term != "one") == ("rent", "pay", "monday", "x", "y")
 
 

@@ -8,7 +8,7 @@ import apsw
 import pytest
 
 from pegword.assembly import open_services
-from pegword.core.caller import Visible, GLOBAL
+from pegword.core.caller import GLOBAL, Visible
 from pegword.services.bundle import Services
 from pegword.settings import load
 from tests.faults.ledger import PYTHON, crash_rounds, lost

@@ -78,7 +78,9 @@ def test_nothing_said_shows_the_newest(services: Services, alice: Caller, kitche
 def test_the_oldest_of_ten_thousand_is_shown_when_it_is_the_one(services: Services, alice: Caller) -> None:
     """Every visible memory competes, however old."""
     services.memories.save(alice, Draft("oldest", "The emergency phone number of the data centre is 555-0199.", GLOBAL))
-    work = [Draft(f"daily{n}", f"Daily note {n}: the team met, the build was green, the release is in the plan.", GLOBAL) for n in range(9_999)]
+    work = [
+        Draft(f"daily{n}", f"Daily note {n}: the team met, the build was green, the release is in the plan.", GLOBAL) for n in range(9_999)
+    ]
     services.engine.write(lambda tx: [services.memories._put(tx, alice, draft, "save") for draft in work])
     services.housekeeper.due("g")
     services.housekeeper.settle()
@@ -165,15 +167,17 @@ def test_a_receipt_explains_the_turn_and_renders_the_same_block(services: Servic
     assert 1 == best.version
 
 
-def test_a_receipt_is_its_users_alone_and_goes_with_what_it_names(services: Services, alice: Caller, bob: Caller, kitchen: None, clock: Clock) -> None:
+def test_a_receipt_is_its_users_alone_and_goes_with_what_it_names(
+    services: Services, alice: Caller, bob: Caller, kitchen: None, clock: Clock
+) -> None:
     turn = services.turns.turn(alice, Session("w1"), say("the staging replica port"))
     kept = services.turns.turn(alice, Session("w1"), say("backend hexagonal"))
-    with pytest.raises(NotFound, match="^Receipt not found$"):
+    with pytest.raises(NotFound, match=r"^Receipt not found$"):
         services.turns.explain(bob, turn.receipt)
     services.turns.explain(alice, turn.receipt)
     services.memories.delete(alice, scope_of(alice, "workstream", "w1"), "replica_port")
     for receipt in (turn.receipt, "no such receipt", ""):
-        with pytest.raises(NotFound, match="^Receipt not found$"):
+        with pytest.raises(NotFound, match=r"^Receipt not found$"):
             services.turns.explain(alice, receipt)
     clock.pass_s(8 * 24 * 3_600)
     services.housekeeper.sweep()

@@ -220,9 +220,7 @@ def test_what_is_saved_during_a_reindex_is_in_the_new_index(services: Services, 
 
     services.reindexer.run(meanwhile, everything=True)
 
-    assert ["n0", "n2", "n3", "n4", "new"] == sorted(
-        hit.memory.name for hit in services.memories.search(alice, reach(alice), "tea").hits
-    )
+    assert ["n0", "n2", "n3", "n4", "new"] == sorted(hit.memory.name for hit in services.memories.search(alice, reach(alice), "tea").hits)
     assert 0 == services.memories.search(alice, Visible((GLOBAL,)), "nothing").total
     check(services)
 

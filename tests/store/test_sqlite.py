@@ -74,7 +74,7 @@ def test_a_database_of_another_program_is_refused_untouched(store_path: Path) ->
     other.close()
     before = store_path.read_bytes()
 
-    with pytest.raises(NewerDatabase, match="another program"):
+    with pytest.raises(NewerDatabase, match="no database of Pegword"):
         SqliteEngine(store_path)
 
     assert before == store_path.read_bytes()

@@ -110,7 +110,7 @@ def user_scope(caller: Caller) -> Scope:
 
 def workstream_scope(caller: Caller, workstream_id: str) -> Scope:
     """The caller's own workstream of that id: ids of two users never meet."""
-    return Scope("workstream", _checked_id(workstream_id), caller.user_id)
+    return Scope("workstream", _checked_id(workstream_id.strip()), caller.user_id)
 
 
 def reach(caller: Caller) -> Visible:
@@ -120,7 +120,7 @@ def reach(caller: Caller) -> Visible:
 
 def session_reach(caller: Caller, session: Session) -> Visible:
     """What a turn of *session* sees: global, its user's scope, and its own workstream only."""
-    own = (workstream_scope(caller, session.workstream_id),) if session.workstream_id else ()
+    own = (workstream_scope(caller, session.workstream_id),) if session.workstream_id.strip() else ()
     return Visible((GLOBAL, user_scope(caller), *own))
 
 
@@ -157,6 +157,8 @@ def scopes_of(caller: Caller, word: str, scope_id: str) -> Visible:
 
 def check_scope_word(word: str) -> str:
     """*word* if it is an open scope, else `Invalid` with the list of those that are."""
+    if word in SCOPES_CLOSED:
+        raise Invalid(f"invalid scope: {word} cannot be used here; must be one of {list(SCOPES)}", field="scope")
     if word not in SCOPES:
         raise Invalid(f"invalid scope: {word[:64]}; must be one of {list(SCOPES)}", field="scope")
     return word

@@ -7,6 +7,7 @@ from typing import Any
 from pegword.core.ranking import MESSAGE_WEIGHTS
 
 USER_MESSAGES_READ = len(MESSAGE_WEIGHTS)
+MESSAGE_CHARS_READ = 200_000  # of a longer message, its beginning and its end are read
 
 _OWN_BLOCK = re.compile(r"<memories>.*?(?:</memories>|\Z)", re.DOTALL)
 
@@ -22,6 +23,9 @@ def recent_texts(messages: Sequence[Mapping[str, Any]]) -> list[str]:
         if message.get("role") != "user":
             continue
         text = _OWN_BLOCK.sub(" ", " ".join(_texts(message.get("content")))).strip()
+        if len(text) > MESSAGE_CHARS_READ:
+            half = MESSAGE_CHARS_READ // 2
+            text = f"{text[:half]} {text[-half:]}"
         if text:
             texts.append(text)
             if len(texts) == USER_MESSAGES_READ:

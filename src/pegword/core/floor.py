@@ -20,29 +20,25 @@ import numpy.typing as npt
 from pegword.core.ranking import Postings, Ranked
 
 FLOOR = 0.25
-SHARE = 0.5
+SHARE = 0.4
 
 
 def relevant(
-    ranked: Ranked, postings: Postings, messages: Sequence[Sequence[int]], rarity: Sequence[float], limit: int, floor: float = FLOOR
+    ranked: Ranked, postings: Postings, messages: Sequence[Sequence[int]], rarity: Sequence[float], floor: float = FLOOR
 ) -> npt.NDArray[np.bool_]:
-    """Whether each of the first *limit* candidates of *ranked* is relevant enough.
+    """Whether each candidate of *ranked* is relevant enough.
 
     *postings* and *messages* are those that were ranked; *rarity* is that of each term (`Analyser.rarity`).
     """
-    told = evidence(ranked, postings, messages, rarity, limit)
-    scores = ranked.scores[:limit]
-    reached = told >= floor
-    best = scores[reached].max(initial=0.0)
-    enough: npt.NDArray[np.bool_] = reached | ((scores >= SHARE * best) & (best > 0))
+    reached = evidence(ranked, postings, messages, rarity) >= floor
+    best = ranked.scores[reached].max(initial=0.0)
+    enough: npt.NDArray[np.bool_] = reached | ((ranked.scores >= SHARE * best) & (best > 0))
     return enough
 
 
-def evidence(
-    ranked: Ranked, postings: Postings, messages: Sequence[Sequence[int]], rarity: Sequence[float], limit: int
-) -> npt.NDArray[np.float64]:
-    """The evidence for each of the first *limit* candidates, under the message where it is strongest."""
-    held = _held(ranked.documents[:limit], postings, len(ranked.idf))
+def evidence(ranked: Ranked, postings: Postings, messages: Sequence[Sequence[int]], rarity: Sequence[float]) -> npt.NDArray[np.float64]:
+    """The evidence for each candidate, under the message where it is strongest."""
+    held = _held(ranked.documents, postings, len(ranked.idf))
     seen_once = np.log1p((postings.memories - 0.5) / 1.5)
     idf = np.minimum(ranked.idf, seen_once)
     strongest = np.zeros(len(held))

@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 
 from pegword.core.caller import Caller, Scope
 from pegword.core.errors import Invalid
+from pegword.core.invisible import is_invisible
 
 NAME_CHARS_MAX = 256
 CONTENT_CHARS_MAX = 65_536
@@ -154,7 +155,7 @@ def normal_name(text: str) -> str:
         raise Invalid(f"name is required (max {NAME_CHARS_MAX} characters){length}", field="name")
     for position, c in enumerate(name):
         marks_a_letter = unicodedata.category(c)[0] == "M" and position > 0
-        if not (c.isalnum() or c in _NAME_PUNCTUATION or marks_a_letter):
+        if is_invisible(c) or not (c.isalnum() or c in _NAME_PUNCTUATION or marks_a_letter):
             shown = f" {c!r}" if c.isprintable() and not 0xD800 <= ord(c) <= 0xDFFF else ""
             raise Invalid(
                 f"name holds the character U+{ord(c):04X}{shown}; letters, digits and _ . : / @ + # are allowed",
@@ -217,7 +218,9 @@ def checked_tags(tags: Iterable[str]) -> tuple[str, ...]:
     """*tags* without outer blanks and doubles (compared folded), in their given order."""
     kept: dict[str, str] = {}
     for tag in tags:
-        tag = checked_text(tag.strip(), "tags", TAG_CHARS_MAX, blank=False)
+        tag = checked_text(tag.strip(), "tags", TAG_CHARS_MAX)
+        if not tag:
+            raise Invalid("tags: a tag must not be blank", field="tags")
         kept.setdefault(folded(tag), tag)
     if len(kept) > TAGS_MAX:
         raise Invalid(f"tags exceeds the limit of {TAGS_MAX} tags: there are {len(kept)}", field="tags")

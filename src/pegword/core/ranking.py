@@ -99,8 +99,14 @@ class Ranked:
         return Part(*(float(value) for value in self.parts[:, message, position]))
 
 
-def rank(postings: Postings, terms: int, messages: Sequence[Sequence[int]], allowed: npt.NDArray[np.bool_] | None) -> Ranked:
-    """Score every document that holds a term, and return the best `CANDIDATES_MAX`, best first.
+def rank(
+    postings: Postings,
+    terms: int,
+    messages: Sequence[Sequence[int]],
+    allowed: npt.NDArray[np.bool_] | None,
+    candidates_max: int = CANDIDATES_MAX,
+) -> Ranked:
+    """Score every document that holds a term, and return the best *candidates_max*, best first.
 
     *terms* is the number of query terms; *messages* gives, newest first, the indices of each message's terms, at most as
     many messages as there are `MESSAGE_WEIGHTS`. *allowed* says of each document whether it may be returned (None: all
@@ -116,7 +122,7 @@ def rank(postings: Postings, terms: int, messages: Sequence[Sequence[int]], allo
     owns = _together([own for own, _, _ in rows])
     if allowed is not None:
         owns = owns * table.allowed(allowed)
-    candidates = _best(owns)
+    candidates = _best(owns, candidates_max)
     company = _Company(table, candidates)
     parts = np.stack([company.heard(*row, message) for row, message in zip(rows, said, strict=True)], axis=1)
     # Rounded, so that equal memories tie whatever the order in which their postings were read and added.
@@ -132,12 +138,15 @@ def rank(postings: Postings, terms: int, messages: Sequence[Sequence[int]], allo
     )
 
 
-def term_scores(postings: Postings, ranked: Ranked, document: int) -> list[tuple[int, float]]:
-    """What each term gives to the BM25 of *document*: the index of the term, and its part of the sum."""
-    here = np.flatnonzero(postings.document == document)
+def term_scores(postings: Postings, ranked: Ranked, documents: Ints) -> dict[int, list[tuple[int, float]]]:
+    """What each term gives to the BM25 of each of *documents*: the index of the term, and its part of the sum."""
+    here = np.flatnonzero(np.isin(postings.document, documents))
     terms = postings.term[here]
     weights = _weights(postings, postings.count[here], postings.length[here], ranked.idf[terms])
-    return list(zip(terms.tolist(), weights.tolist(), strict=True))
+    scores: dict[int, list[tuple[int, float]]] = {document: [] for document in documents.tolist()}
+    for document, term, weight in zip(postings.document[here].tolist(), terms.tolist(), weights.tolist(), strict=True):
+        scores[document].append((term, weight))
+    return scores
 
 
 def _weights(postings: Postings, count: Floats, length: Floats, idf: Floats) -> Floats:
@@ -285,23 +294,23 @@ def _together(owns: Sequence[Floats]) -> Floats:
     return total
 
 
-def _best(own: Floats) -> Ints:
-    """The rows of the best `CANDIDATES_MAX` own scores above zero, in order; among equals at the cut, those saved last."""
+def _best(own: Floats, count: int) -> Ints:
+    """The rows of the best *count* own scores above zero, in order; among equals at the cut, those saved last."""
     floor = 0.0
     if len(own) > _SAMPLED_MIN:
         # Most scores lie far below the cut: every 16th of them says where it cannot lie, and the rest is not sorted.
         sample = own[::_STRIDE]
         sample = sample[sample > 0]
-        kept = 2 * CANDIDATES_MAX // _STRIDE
+        kept = 2 * count // _STRIDE
         if len(sample) > kept:
             guess = float(np.partition(sample, len(sample) - kept)[len(sample) - kept])
-            if np.count_nonzero(own > guess) >= CANDIDATES_MAX:
+            if np.count_nonzero(own > guess) >= count:
                 floor = guess
     found = np.flatnonzero(own > floor)
-    if len(found) <= CANDIDATES_MAX:
+    if len(found) <= count:
         return found
     scores = np.round(own[found] / own.max(), _DECIMALS)
-    cut = np.partition(scores, len(scores) - CANDIDATES_MAX)[len(scores) - CANDIDATES_MAX]
+    cut = np.partition(scores, len(scores) - count)[len(scores) - count]
     above = found[scores > cut]
     equal = found[scores == cut]
-    return np.sort(np.concatenate((above, equal[len(equal) - (CANDIDATES_MAX - len(above)) :])))
+    return np.sort(np.concatenate((above, equal[len(equal) - (count - len(above)) :])))

@@ -85,11 +85,19 @@ class Document:
 
 
 @dataclass(frozen=True, slots=True)
+class Phrase:
+    """Words that must stand together: the *forms* by which they are compared, and the *terms* that a memory must then hold."""
+
+    forms: tuple[str, ...]
+    terms: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Query:
-    """An explicit search: its *terms* without doubles, and *phrases*, each a run of word forms that must stand together."""
+    """An explicit search: its *terms* without doubles, and its *phrases*. A phrase of stop words alone holds no term and finds nothing."""
 
     terms: tuple[str, ...]
-    phrases: tuple[tuple[str, ...], ...] = ()
+    phrases: tuple[Phrase, ...] = ()
 
 
 class Analyser:
@@ -151,7 +159,7 @@ class Analyser:
         for inside in _PHRASE.findall(text)[:_PHRASES_MAX]:
             forms = tuple(self.forms(inside))
             if len(forms) > 1:
-                phrases.append(forms)
+                phrases.append(Phrase(forms, tuple(self.distinct(inside))))
         return Query(tuple(self.distinct(text)), tuple(phrases))
 
     def forms(self, text: str) -> list[str]:

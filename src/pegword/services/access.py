@@ -92,8 +92,8 @@ class Access:
     def revoke_key(self, key_id: str) -> None:
         """End a key. From this call's return on, nobody gets in with it."""
         now = self._clock()
-        if not self._engine.write(lambda tx: access_rows.revoke(tx, key_id, now)):
-            raise NotFound(f"there is no key '{key_id}' in force", field="key")
+        if not key_id.isascii() or not self._engine.write(lambda tx: access_rows.revoke(tx, key_id, now)):
+            raise NotFound(f"there is no key {key_id!a} in force", field="key")
 
     def caller_of(self, token: str) -> Caller:
         """Who *token* speaks for. Raises `Unauthenticated`, saying the same whatever is wrong with it."""

@@ -1,6 +1,6 @@
 """One search for everybody: the same terms, postings and ranking under searches and turns."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,16 +10,16 @@ from pegword.core.caller import Visible
 from pegword.core.floor import relevant
 from pegword.core.memory import Memory
 from pegword.core.prior import PRIOR_MAX, prior
-from pegword.core.ranking import Ranked, rank, term_scores
-from pegword.core.text import Analyser
+from pegword.core.ranking import CANDIDATES_MAX, Ranked, rank, term_scores
+from pegword.core.text import Analyser, Phrase
 from pegword.store import memory_rows
 from pegword.store.engine import Tx
 from pegword.store.memory_rows import Filters
 from pegword.store.postings import Found, Marked, fetch
 
 NEAR_TIES_MAX = 64  # rows read beyond the limit, so that priors and ties are settled on whole memories
-CRITICAL_READ_MAX = 64
 EXPIRED_READ_MAX = 1_000
+EXPIRED_CHARS_MAX = 2_000_000
 NOT_RANKED = -1  # the position of what stands there for another reason than its rank
 
 
@@ -36,13 +36,15 @@ class Hit:
 class Findings:
     """What a search found: *hits*, best first, and what they were chosen from.
 
-    *messages* holds the indices of each message's terms in `found.terms`. *critical* are the memories that always show, newest first.
+    *messages* holds the indices of each message's terms in `found.terms`. *eligible* are the positions that the floor let through (all,
+    without a floor). *critical* are the memories that always show, newest first.
     """
 
     hits: tuple[Hit, ...]
     found: Found
     ranked: Ranked
     messages: tuple[tuple[int, ...], ...]
+    eligible: frozenset[int]
     critical: tuple[Memory, ...] = ()
 
     @property
@@ -50,19 +52,11 @@ class Findings:
         """The weight of each term."""
         return dict(zip(self.found.terms, self.ranked.idf.tolist(), strict=True))
 
-    def relevant(self, analyser: Analyser) -> frozenset[int]:
-        """The positions of the hits that are relevant enough to be shown unasked."""
-        if not self.hits:
-            return frozenset()
-        rarity = analyser.rarity(self.found.terms)
-        last = max(hit.position for hit in self.hits)
-        enough = relevant(self.ranked, self.found.postings, self.messages, rarity, last + 1)
-        return frozenset(np.flatnonzero(enough).tolist())
-
-    def term_scores(self, position: int) -> dict[str, float]:
-        """What each term gave to the ranked document at *position*."""
-        document = int(self.ranked.documents[position])
-        return {self.found.terms[i]: score for i, score in term_scores(self.found.postings, self.ranked, document)}
+    def term_scores(self, positions: Sequence[int]) -> list[dict[str, float]]:
+        """What each term gave to the ranked documents at *positions*."""
+        documents = self.ranked.documents[list(positions)]
+        scores = term_scores(self.found.postings, self.ranked, documents)
+        return [{self.found.terms[i]: score for i, score in scores[document]} for document in documents.tolist()]
 
     @property
     def total(self) -> int:
@@ -78,29 +72,42 @@ def find(
     *,
     filters: Filters,
     limit: int,
-    phrases: Sequence[tuple[str, ...]] = (),
-    critical: bool = False,
+    phrases: Sequence[Phrase] = (),
+    critical_k: int = 0,
+    floor: bool = False,
 ) -> Findings:
     """Find the *limit* memories that belong most to *texts* (newest message first) among those *visible*.
 
-    *filters* act before the cut at *limit*. *phrases* must each be possible by the terms that a memory holds; whether they stand
-    together is for the caller to check. With *critical*, memories of that priority are read as well, and not counted as hits.
+    *filters* act before the cut at *limit*, and so does the *floor*, which leaves out what is not relevant enough to be shown unasked.
+    Of *phrases*, only the terms are looked at; whether the words stand together is for the caller to check, on at most *limit* memories.
+    The newest *critical_k* memories of that priority are read as well, and stand apart from the hits.
     """
     by_message = [analyser.distinct(text) for text in texts]
     distinct = list(dict.fromkeys(term for terms in by_message for term in terms))
     found = fetch(tx, visible, distinct)
     index = {term: i for i, term in enumerate(found.terms)}
     messages = tuple(tuple(index[term] for term in terms if term in index) for terms in by_message)
-    always = [m.document for m in found.marked if critical and m.critical and not _banned(m, filters)]
-    allowed = _allowed(tx, visible, found, filters, always)
+    apart = _newest_critical(found, filters, critical_k)
+    allowed = _allowed(tx, visible, found, filters, apart)
     for phrase in phrases:
-        allowed = _both(allowed, _holding(found, [index[t] for t in analyser.distinct(" ".join(phrase)) if t in index]))
-    ranked = rank(found.postings, len(found.terms), messages, allowed)
-    places = found.places_of(ranked.documents[: _near(ranked, limit)])
-    apart = found.places_of(sorted(always, reverse=True)[:CRITICAL_READ_MAX])
-    memories = memory_rows.by_slots(tx, places + apart)
-    shown = sorted((memories[at] for at in apart if at in memories), key=_newest_first)
-    return Findings(_hits(places, memories, ranked, limit), found, ranked, messages, tuple(shown))
+        allowed = _both(allowed, _holding(found, [index[term] for term in phrase.terms if term in index]))
+    ranked = rank(found.postings, len(found.terms), messages, allowed, max(limit, CANDIDATES_MAX))
+    positions = np.arange(len(ranked.documents))
+    if floor:
+        rarity = analyser.rarity(found.terms)
+        positions = np.flatnonzero(relevant(ranked, found.postings, messages, rarity))
+    near = positions[: _near(ranked.scores[positions], limit)].tolist()
+    places = found.places_of(ranked.documents[near])
+    apart_at = found.places_of(apart)
+    memories = memory_rows.by_slots(tx, places + apart_at)
+    hits = [
+        Hit(memory, float(ranked.scores[position]) * prior(memory), position)
+        for position, at in zip(near, places, strict=True)
+        if (memory := memories.get(at)) is not None
+    ]
+    hits.sort(key=lambda hit: (-hit.score, *_newest_first(hit.memory)))
+    shown = sorted((memories[at] for at in apart_at if at in memories), key=_newest_first)
+    return Findings(tuple(hits[:limit]), found, ranked, messages, frozenset(positions.tolist()), tuple(shown))
 
 
 def find_expired(tx: Tx, analyser: Analyser, visible: Visible, findings: Findings, filters: Filters) -> list[Hit]:
@@ -112,7 +119,11 @@ def find_expired(tx: Tx, analyser: Analyser, visible: Visible, findings: Finding
     whole = sum(weights.values())
     least = min((hit.score for hit in findings.hits), default=1.0)
     hits = []
+    left = EXPIRED_CHARS_MAX
     for memory in memory_rows.unindexed(tx, visible, filters, EXPIRED_READ_MAX):
+        left -= len(memory.content)
+        if left < 0:
+            break
         document = analyser.document(memory.content, (memory.name, memory.description, *memory.tags))
         share = sum(weight for term, weight in weights.items() if term in document.counts) / (whole or 1.0)
         if share:
@@ -120,24 +131,19 @@ def find_expired(tx: Tx, analyser: Analyser, visible: Visible, findings: Finding
     return sorted(hits, key=lambda hit: (-hit.score, *_newest_first(hit.memory)))
 
 
-def _near(ranked: Ranked, limit: int) -> int:
-    """How many of the ranked could be among the best *limit* once priors and ties are settled."""
-    scores = ranked.scores
+def _near(scores: npt.NDArray[np.float64], limit: int) -> int:
+    """How many of these scores, best first, could be among the best *limit* once priors and ties are settled."""
     if not len(scores) or limit < 1:
         return 0
     reach = scores[min(limit, len(scores)) - 1] * (1 - PRIOR_MAX) / (1 + PRIOR_MAX)
     return min(int(np.count_nonzero(scores >= reach)), limit + NEAR_TIES_MAX)
 
 
-def _hits(places: Sequence[tuple[str, int]], memories: Mapping[tuple[str, int], Memory], ranked: Ranked, limit: int) -> tuple[Hit, ...]:
-    """The best *limit* by score and prior; among equals the memory saved later, then the id, decides."""
-    hits = [
-        Hit(memory, float(ranked.scores[position]) * prior(memory), position)
-        for position, at in enumerate(places)
-        if (memory := memories.get(at)) is not None
-    ]
-    hits.sort(key=lambda hit: (-hit.score, *_newest_first(hit.memory)))
-    return tuple(hits[:limit])
+def _newest_critical(found: Found, filters: Filters, count: int) -> list[int]:
+    """The documents of the newest *count* critical memories that may be shown."""
+    critical = [m for m in found.marked if m.critical and not _banned(m, filters)] if count else []
+    critical.sort(key=lambda m: (-m.updated, -m.document))
+    return [m.document for m in critical[:count]]
 
 
 def _newest_first(memory: Memory) -> tuple[int, int, str]:

@@ -5,17 +5,19 @@ One thread a process. Nothing here is part of a promise: what is lost with the p
 
 import logging
 import threading
+import time
 from collections import deque
 from collections.abc import Callable
 
-from pegword.core.errors import PegwordError
+from pegword.core.errors import PegwordError, Unavailable
 from pegword.store import folding, receipt_rows
 from pegword.store.engine import Engine, Tx
 from pegword.store.sweeping import sweep
 
-WAITING_MAX = 10_000
+WAITING_MAX = 1_000
+AT_ONCE = 100
 SWEEP_EVERY_S = 30.0
-RECEIPT_KEPT_US = 7 * 24 * 3_600 * 1_000_000
+JOIN_S = 8.0
 
 _log = logging.getLogger("pegword.housekeeping")
 
@@ -27,15 +29,17 @@ class Housekeeper:
     before `start`, but `settle` can be called without it.
     """
 
-    def __init__(self, engine: Engine, *, clock: Callable[[], int], reindex: Callable[[], object] = int) -> None:
+    def __init__(self, engine: Engine, *, clock: Callable[[], int], reindex: Callable[[], object], receipts_kept_us: int) -> None:
         self._engine = engine
         self._reindex = reindex
+        self._receipts_kept_us = receipts_kept_us
         self._clock = clock
         self._waiting: deque[Callable[[Tx], None]] = deque(maxlen=WAITING_MAX)
         self._scopes: dict[str, None] = {}
         self._cut_log = False
         self._wake = threading.Event()
         self._doing = threading.Lock()
+        self._rested = threading.Condition()
         self._stopping = False
         self._thread: threading.Thread | None = None
 
@@ -47,7 +51,7 @@ class Housekeeper:
         self._thread.start()
 
     def later(self, work: Callable[[Tx], None]) -> None:
-        """Do *work* in a write transaction some time after the answer; best effort."""
+        """Do *work* in a write transaction some time after the answer; best effort. It must hold little, for many may wait."""
         self._waiting.append(work)
         self._wake.set()
 
@@ -61,52 +65,87 @@ class Housekeeper:
         self._cut_log = True
         self._wake.set()
 
+    def flush(self, seconds: float) -> None:
+        """Wait until nothing waits, at most *seconds*; without a thread, do it on this one."""
+        if self._thread is None:
+            self.settle()
+            return
+        self._wake.set()
+        with self._rested:
+            self._rested.wait_for(lambda: not self._waiting and not self._doing.locked(), seconds)
+
     def settle(self) -> None:
         """Do all that waits, now, on this thread."""
         with self._doing:
             self._settle()
 
     def close(self) -> None:
-        """Do what waits, then stop."""
+        """Do what waits, sweep, then stop; what the database does not take now is given up."""
         self._stopping = True
         self._wake.set()
         if self._thread is not None:
-            self._thread.join()
-        self.settle()
+            self._thread.join(JOIN_S)
+            if self._thread.is_alive():
+                return
+        with self._doing:
+            if self._try(self.sweep):
+                self._settle()
 
     def _run(self) -> None:
         self._try(self._reindex)
+        swept_at = -SWEEP_EVERY_S
         while not self._stopping:
+            with self._doing:
+                self._try(self._settle)
+                if time.monotonic() - swept_at >= SWEEP_EVERY_S:
+                    swept_at = time.monotonic()
+                    self._try(self.sweep)
+            with self._rested:
+                self._rested.notify_all()
             self._wake.wait(SWEEP_EVERY_S)
             self._wake.clear()
-            with self._doing:
-                self._settle()
-                self._try(self.sweep)
 
     def _settle(self) -> None:
-        while self._waiting:
-            works = [self._waiting.popleft() for _ in range(min(len(self._waiting), 100))]
-            self._try(lambda works=works: self._engine.write(lambda tx: [work(tx) for work in works]))  # type: ignore[misc]
+        """Do what waits; when the database takes nothing now, leave it until the next time, or for good when this is the last."""
+        while works := self._take():
+            if not self._try(lambda works=works: self._engine.write(lambda tx: [work(tx) for work in works])):  # type: ignore[misc]
+                return
         while self._scopes:
-            key = next(iter(self._scopes))
-            del self._scopes[key]
-            self._try(lambda key=key: folding.tidy(self._engine, key))  # type: ignore[misc]
+            key, _ = self._scopes.popitem()
+            if not self._try(lambda key=key: folding.tidy(self._engine, key)):  # type: ignore[misc]
+                return
         if self._cut_log:
-            self._cut_log = False
-            self._try(self._engine.checkpoint)
+            self._try(self._cut)
+
+    def _take(self) -> list[Callable[[Tx], None]]:
+        works: list[Callable[[Tx], None]] = []
+        try:
+            while len(works) < AT_ONCE:
+                works.append(self._waiting.popleft())
+        except IndexError:
+            pass
+        return works
+
+    def _cut(self) -> None:
+        self._cut_log = False
+        self._cut_log = not self._engine.checkpoint() or self._cut_log
 
     def sweep(self) -> None:
         """Take what has expired out of the index, and forget receipts that are old enough."""
         now = self._clock()
         for key in sweep(self._engine, now):
             self._scopes[key] = None
-        self._engine.write(lambda tx: receipt_rows.drop_before(tx, now - RECEIPT_KEPT_US))
+        self._engine.write(lambda tx: receipt_rows.drop_before(tx, now - self._receipts_kept_us))
 
-    def _try(self, work: Callable[[], object]) -> None:
-        """Run *work*; what goes wrong is logged, for nobody waits for it."""
+    def _try(self, work: Callable[[], object]) -> bool:
+        """Run *work*; what goes wrong is logged, for nobody waits for it. False when the database takes nothing now."""
         try:
             work()
-        except PegwordError as error:
+        except Unavailable as error:
             _log.warning("housekeeping put off: %s", error)
-        except Exception:
+            return False
+        except PegwordError as error:
+            _log.error("housekeeping failed: %s", error)
+        except BaseException:
             _log.exception("housekeeping failed")
+        return True

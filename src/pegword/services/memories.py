@@ -7,6 +7,7 @@ from pegword.core.caller import Caller, Scope, Visible, reach
 from pegword.core.errors import Invalid, NotFound, VersionMismatch
 from pegword.core.memory import (
     NEVER,
+    TAG_CHARS_MAX,
     Draft,
     Memory,
     Version,
@@ -16,7 +17,7 @@ from pegword.core.memory import (
     normal_name,
     trust_of,
 )
-from pegword.core.text import Analyser
+from pegword.core.text import Analyser, Phrase
 from pegword.services.finding import Hit, find, find_expired
 from pegword.services.housekeeping import Housekeeper
 from pegword.store import memory_rows, postings
@@ -25,8 +26,9 @@ from pegword.store.memory_rows import Filters
 
 LIST_DEFAULT, LIST_MAX = 100, 200
 SEARCH_DEFAULT, SEARCH_MAX = 20, 50
-QUERY_CHARS_MAX = 1_000_000
+QUERY_CHARS_MAX = 200_000
 PHRASE_CANDIDATES_MAX = 1_000
+PHRASE_CHARS_MAX = 2_000_000  # of content read for phrases in one search
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,14 +52,16 @@ class Page:
 class SearchResult:
     """The *hits*, best first, and the *total* of all matches.
 
-    *terms* is what the query was read as, *left_out* the terms above the cap of a query, *cut* whether phrases were looked for in the
-    best `PHRASE_CANDIDATES_MAX` candidates only.
+    *terms* is what the query was read as, *left_out* the first of the *left_out_n* terms above the cap of a query. *cut* says that phrases
+    were looked for in the best candidates only: at most `PHRASE_CANDIDATES_MAX`, and `PHRASE_CHARS_MAX` characters. *total* then counts
+    those.
     """
 
     hits: tuple[Hit, ...]
     total: int
     terms: tuple[str, ...]
     left_out: tuple[str, ...]
+    left_out_n: int
     cut: bool
 
 
@@ -73,6 +77,8 @@ class Changes:
     confidence: float | None = None
     source: str | None = None
     expires_at: int | None = None
+    sitting: str = ""
+    session: str = ""
     expected_version: int | None = None
     claims_verified: bool = False
 
@@ -163,12 +169,14 @@ class Memories:
                 phrases=phrases,
             )
             expired = find_expired(tx, self._analyser, visible, findings, filters) if include_expired else []
-        hits, total = [*findings.hits, *expired], findings.total + len(expired)
+        hits, total, cut = [*findings.hits, *expired], findings.total + len(expired), False
         if phrases:
-            hits = [hit for hit in hits if self._holds(hit.memory, phrases)]
+            read = _readable(hits)
+            cut = len(read) < total
+            hits = [hit for hit in read if self._holds(hit.memory, phrases)]
             total = len(hits)
-        cut = bool(phrases) and findings.total > len(findings.hits)
-        return SearchResult(tuple(hits[:limit]), total, findings.found.terms, findings.found.left_out, cut)
+        found = findings.found
+        return SearchResult(tuple(hits[:limit]), total, found.terms, found.left_out, found.left_out_n, cut)
 
     def update(self, caller: Caller, memory_id: str, changes: Changes) -> Saved:
         """Change some fields of a memory; what is not named stays."""
@@ -179,7 +187,7 @@ class Memories:
         """Every version of a memory, newest first; the first one is how it stands."""
         caller.require("read")
         with self._engine.read() as tx:
-            return tuple(memory_rows.versions(tx, self._within_reach(tx, caller, memory_id)))
+            return tuple(memory_rows.versions(tx, self._within_reach(tx, caller, memory_id, sound=False)))
 
     def revert(self, caller: Caller, memory_id: str, number: int, *, expected_version: int | None = None) -> Saved:
         """Make a memory say again what it said at version *number*, as a new version by this caller."""
@@ -189,13 +197,14 @@ class Memories:
             then = memory_rows.version(tx, memory.scope.key, memory.memory_id, number)
             if then is None:
                 raise NotFound(f"Memory '{memory.name}' has no version {number}")
+            memory_rows.checked(then)
             changes = Changes(
                 content=then.content, description=then.description, kind=then.kind, tags=then.tags, priority=then.priority,
                 confidence=then.confidence, expires_at=then.expires_at or NEVER, expected_version=expected_version,
             )  # fmt: skip
             return _draft(memory, changes)
 
-        return self._change(caller, memory_id, "revert", old)
+        return self._change(caller, memory_id, "revert", old, sound=False)
 
     def delete(self, caller: Caller, scope: Scope, name: str) -> Memory:
         """Delete the memory of that name for good: its versions, its index entries and the receipts that name it go with it."""
@@ -204,7 +213,7 @@ class Memories:
         self._require_own(caller, scope)
 
         def work(tx: Tx) -> Memory:
-            memory = memory_rows.by_name(tx, scope, name)
+            memory = memory_rows.by_name(tx, scope, name, sound=False)
             if memory is None:
                 raise NotFound(f"Memory '{name}' not found")
             return self._remove(tx, memory)
@@ -216,7 +225,7 @@ class Memories:
     def delete_by_id(self, caller: Caller, memory_id: str) -> Memory:
         """Delete the memory of that id for good."""
         caller.require("write")
-        memory = self._engine.write(lambda tx: self._remove(tx, self._within_reach(tx, caller, memory_id)))
+        memory = self._engine.write(lambda tx: self._remove(tx, self._within_reach(tx, caller, memory_id, sound=False)))
         self._housekeeper.deleted()
         return memory
 
@@ -226,9 +235,9 @@ class Memories:
             self._housekeeper.due(saved.memory.scope.key)
         return saved
 
-    def _change(self, caller: Caller, memory_id: str, action: str, draft_of: Callable[[Tx, Memory], Draft]) -> Saved:
+    def _change(self, caller: Caller, memory_id: str, action: str, draft_of: Callable[[Tx, Memory], Draft], *, sound: bool = True) -> Saved:
         def work(tx: Tx) -> tuple[Saved, bool]:
-            memory = self._within_reach(tx, caller, memory_id)
+            memory = self._within_reach(tx, caller, memory_id, sound=sound)
             return self._put(tx, caller, checked(draft_of(tx, memory)), action)
 
         saved, due = self._engine.write(work)
@@ -267,37 +276,57 @@ class Memories:
         return Saved(memory, written.outcome, tuple(warnings)), entered.due
 
     def _remove(self, tx: Tx, memory: Memory) -> Memory:
-        terms: dict[str, int] = {}
-        for name, description, content, tags in memory_rows.texts(tx, memory):
-            terms |= self._analyser.document(content, (name, description, *tags)).counts
-        postings.leave(tx, memory.scope.key, memory.slot, memory.length, sorted(terms))
+        if postings.indexed_by(tx, memory.scope.key, self._analyser.name):
+            terms: dict[str, int] = {}
+            for name, description, content, tags in memory_rows.texts(tx, memory):
+                terms |= self._analyser.document(content, (name, description, *tags)).counts
+            held = sorted(terms)
+        else:  # another analyser may have made other terms of it
+            held = postings.every_term(tx, memory.scope.key)
+        postings.leave(tx, memory.scope.key, memory.slot, memory.length, held)
         memory_rows.delete(tx, memory)
         return memory
 
-    def _within_reach(self, tx: Tx, caller: Caller, memory_id: str) -> Memory:
-        """The memory of that id if the caller may know of it; otherwise it is absent, whatever the reason."""
-        memory = memory_rows.by_id(tx, _plain_id(memory_id))
+    def _within_reach(self, tx: Tx, caller: Caller, memory_id: str, *, sound: bool = True) -> Memory:
+        """The memory of that id if the caller may know of it; otherwise it is absent, whatever the reason.
+
+        Raises `Damaged` when it must be *sound* and is not; what is damaged can still be deleted, and reverted to a sound version.
+        """
+        memory = memory_rows.by_id(tx, _plain_id(memory_id), sound=False)
         if memory is None or not reach(caller).holds(memory.scope):
             raise NotFound("Memory not found")
-        return memory
+        return memory_rows.checked(memory) if sound else memory
 
     def _require_own(self, caller: Caller, scope: Scope) -> None:
         """Faces make scopes through `core.caller`; this holds whatever a face does."""
         if not reach(caller).holds(scope):
             raise NotFound("Memory not found")
 
-    def _holds(self, memory: Memory, phrases: Sequence[tuple[str, ...]]) -> bool:
+    def _holds(self, memory: Memory, phrases: Sequence[Phrase]) -> bool:
         whole = " \n ".join((memory.name, memory.description, *memory.tags, memory.content))
-        return all(self._analyser.holds_phrase(whole, phrase) for phrase in phrases)
+        return all(self._analyser.holds_phrase(whole, phrase.forms) for phrase in phrases)
 
     def _filters(self, kind: str, tag: str, include_expired: bool) -> Filters:
         if kind:
             kind, _ = checked_kind(kind)
+        checked_text(tag, "tag", TAG_CHARS_MAX)
         return Filters(self._clock(), kind, tag, include_expired)
 
     def _count_access(self, memory_id: str) -> None:
         now = self._clock()
         self._housekeeper.later(lambda tx: memory_rows.accessed(tx, [memory_id], now))
+
+
+def _readable(hits: Sequence[Hit]) -> list[Hit]:
+    """As many of *hits* as phrases are looked for in."""
+    left = PHRASE_CHARS_MAX
+    read: list[Hit] = []
+    for hit in hits:
+        left -= len(hit.memory.content)
+        if left < 0 and read:
+            break
+        read.append(hit)
+    return read
 
 
 def _sitting(caller: Caller, draft: Draft) -> tuple[str, bool]:
@@ -321,6 +350,8 @@ def _draft(memory: Memory, changes: Changes) -> Draft:
         confidence=changes.confidence,
         source=changes.source,
         expires_at=changes.expires_at,
+        sitting=changes.sitting,
+        session=changes.session,
         expected_version=changes.expected_version,
         claims_verified=changes.claims_verified,
     )
@@ -338,5 +369,7 @@ def _at_least_one(limit: int) -> int:
 
 
 def _plain_id(memory_id: str) -> str:
-    """A memory's id without the prefix that some faces write before it."""
+    """A memory's id without the prefix that some faces write before it; what can be no id is that of nothing."""
+    if not memory_id.isascii():
+        return ""
     return memory_id.removeprefix("mem_").removeprefix("m_")

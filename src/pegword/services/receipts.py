@@ -10,14 +10,16 @@ from pegword.core.caller import Caller, Scope
 from pegword.core.errors import NotFound
 from pegword.core.memory import Memory, Version
 from pegword.core.text import Analyser
-from pegword.services.finding import Findings
+from pegword.services.finding import NOT_RANKED, Findings
 from pegword.store import memory_rows, receipt_rows
 from pegword.store.engine import Tx
 
 CONSIDERED_MAX = 20  # candidates that a receipt keeps
+KEPT_US = 7 * 24 * 3_600 * 1_000_000
 _CHOSEN = ("critical", "newest", "relevant")
 _OVER_BUDGET = "over the budget"
 _BEYOND_K = "beyond k"
+_BELOW_FLOOR = "below the floor"
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,33 +94,62 @@ def with_room(weighed: Sequence[Weighed], room: Sequence[bool]) -> list[Weighed]
     return [replace(w, why=_OVER_BUDGET) if w.chosen and not next(fits) else w for w in weighed]
 
 
-def keep(tx: Tx, receipt: str, caller: Caller, frame: Frame, findings: Findings, weighed: Sequence[Weighed]) -> None:
-    """Write the receipt of a turn, and count an access of each memory that it showed."""
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A receipt that is ready to be written: small, whatever the size of the store. *others* are read, but where their rows were only."""
+
+    receipt: str
+    user_id: str
+    at: int
+    head: str
+    lines: tuple[tuple[str, int, str], ...]
+    others: tuple[tuple[tuple[str, int], str], ...]
+    shown: tuple[str, ...]
+
+
+def prepared(receipt: str, caller: Caller, frame: Frame, findings: Findings, weighed: Sequence[Weighed]) -> Prepared:
+    """All that a turn's receipt will say. Nothing of the query's postings is kept alive by it."""
     read = {w.position for w in weighed}
     others = [i for i in range(min(len(findings.ranked.documents), CONSIDERED_MAX)) if i not in read]
-    places = findings.found.places_of(findings.ranked.documents[others])
-    ids = memory_rows.ids_by_slots(tx, places)
+    ranks = [w.position for w in weighed if w.position != NOT_RANKED]
+    told = dict(zip([*ranks, *others], findings.term_scores([*ranks, *others]), strict=True))
     lines = [
-        _line(findings, w.memory.memory_id, w.memory.version, w.memory.scope.key, w.score, w.position, w.why, order, w.memory.verified)
+        (
+            w.memory.memory_id,
+            w.memory.version,
+            _body(findings, w.memory.scope.key, w.score, w.position, w.why, order, w.memory.verified, told),
+        )
         for order, w in enumerate(weighed)
     ]
-    for position, place in zip(others, places, strict=True):
-        if place in ids:
-            score = float(findings.ranked.scores[position])
-            lines.append(_line(findings, *ids[place], place[0], score, position, _BEYOND_K, len(lines), False))
+    out = []
+    for order, (position, place) in enumerate(zip(others, findings.found.places_of(findings.ranked.documents[others]), strict=True)):
+        why = _BEYOND_K if position in findings.eligible else _BELOW_FLOOR
+        score = float(findings.ranked.scores[position])
+        out.append((place, _body(findings, place[0], score, position, why, len(lines) + order, False, told)))
     terms = [
         [term, int(findings.ranked.frequency[i]), float(findings.ranked.idf[i]), [m for m, t in enumerate(findings.messages) if i in t]]
         for i, term in enumerate(findings.found.terms)
     ]
-    head = {"frame": asdict(frame), "terms": terms, "left_out": findings.found.left_out}
-    receipt_rows.add(tx, receipt, caller.user_id, frame.at, _dumped(head), lines)
-    memory_rows.accessed(tx, [w.memory.memory_id for w in weighed if w.shown], frame.at)
+    head = _dumped({"frame": asdict(frame), "terms": terms, "left_out": findings.found.left_out, "left_out_n": findings.found.left_out_n})
+    shown = tuple(w.memory.memory_id for w in weighed if w.shown)
+    return Prepared(receipt, caller.user_id, frame.at, head, tuple(lines), tuple(out), shown)
 
 
-def explain(tx: Tx, receipt: str, caller: Caller, analyser: Analyser) -> Explanation:
+def keep(tx: Tx, kept: Prepared) -> None:
+    """Write the receipt of a turn, and count an access of each memory that it showed."""
+    rows = memory_rows.still_there(tx, [place for place, _ in kept.others], [memory_id for memory_id, _, _ in kept.lines])
+    ids = {(key, slot): (memory_id, version) for key, slot, memory_id, version in rows}
+    there = {memory_id for memory_id, _ in ids.values()}
+    lines = [line for line in kept.lines if line[0] in there]  # a receipt names nothing that was deleted before it was written
+    lines += [(*ids[place], body) for place, body in kept.others if place in ids]
+    receipt_rows.add(tx, kept.receipt, kept.user_id, kept.at, kept.head, lines)
+    memory_rows.accessed(tx, kept.shown, kept.at)
+
+
+def explain(tx: Tx, receipt: str, caller: Caller, analyser: Analyser, now: int) -> Explanation:
     """Read a receipt of the caller's own and work out the block again from the versions that it names."""
     rows = receipt_rows.get(tx, receipt)
-    if not rows or rows[0][0] or rows[0][1] != caller.user_id:
+    if not rows or rows[0][0] or rows[0][1] != caller.user_id or rows[0][2] < now - KEPT_US:
         raise NotFound("Receipt not found")
     head = json.loads(rows[0][4])
     frame = Frame(**head["frame"])
@@ -146,19 +177,25 @@ def explain(tx: Tx, receipt: str, caller: Caller, analyser: Analyser) -> Explana
     return Explanation(receipt, frame, terms, tuple(head["left_out"]), tuple(considered), rendered.text)
 
 
-def _line(
-    findings: Findings, memory_id: str, version: int, scope_key: str, score: float, position: int, why: str, order: int, verified: bool
-) -> tuple[str, int, str]:
-    """One line of a receipt: the memory's id, its version, and the rest as JSON."""
-    parts: list[dict[str, float]] = []
-    terms: dict[str, float] = {}
-    if position >= 0:
-        parts = [asdict(findings.ranked.part(m, position)) for m in range(len(findings.messages))]
-        terms = findings.term_scores(position)
-    body = {
-        "scope_key": scope_key, "score": score, "why": why, "order": order, "verified": verified, "parts": parts, "terms": terms,
-    }  # fmt: skip
-    return memory_id, version, _dumped(body)
+def _body(
+    findings: Findings,
+    scope_key: str,
+    score: float,
+    position: int,
+    why: str,
+    order: int,
+    verified: bool,
+    told: Mapping[int, Mapping[str, float]],
+) -> str:
+    """What a receipt keeps of one memory beside its id and version, as JSON."""
+    ranked = position != NOT_RANKED
+    parts = [asdict(findings.ranked.part(m, position)) for m in range(len(findings.messages))] if ranked else []
+    return _dumped(
+        {
+            "scope_key": scope_key, "score": score, "why": why, "order": order, "verified": verified, "parts": parts,
+            "terms": told[position] if ranked else {},
+        }
+    )  # fmt: skip
 
 
 def _note(then: Version, scope: Scope, caller: Caller, *, verified: bool) -> render.Note:

@@ -1,17 +1,17 @@
 """One turn: from the last user messages to the few memories that belong in the system message."""
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from pegword.core import render
 from pegword.core.caller import Caller, Session, session_reach
 from pegword.core.context import recent_texts
-from pegword.core.errors import Invalid
+from pegword.core.errors import Invalid, NotFound
 from pegword.core.memory import Memory, checked_word
 from pegword.core.text import Analyser
 from pegword.services import receipts
-from pegword.services.finding import Findings, find
+from pegword.services.finding import NOT_RANKED, Findings, find
 from pegword.services.housekeeping import Housekeeper
 from pegword.services.receipts import Explanation, Weighed
 from pegword.store import memory_rows
@@ -20,6 +20,7 @@ from pegword.store.memory_rows import Filters
 
 MODES = ("system", "tail")
 K_MAX = 50
+RECEIPT_WAIT_S = 1.0
 BUDGET_CHARS_MIN, BUDGET_CHARS_MAX = 200, 1_000_000
 
 
@@ -104,11 +105,11 @@ class Turns:
         visible = session_reach(caller, session)
         filters = Filters(now, include_doubted=False)
         with self._engine.read() as tx:
-            findings = find(tx, self._analyser, visible, texts, filters=filters, limit=k, critical=limits.critical_k > 0)
-            newest = [] if texts else memory_rows.newest(tx, visible, filters, k)
+            findings = find(tx, self._analyser, visible, texts, filters=filters, limit=k, critical_k=limits.critical_k, floor=True)
+            newest = [] if texts else memory_rows.newest(tx, visible, filters, k + len(findings.critical))
         expired = sum(1 for m in findings.found.marked if 0 < m.expires_at <= now)
         in_scope = findings.found.postings.memories - expired
-        weighed = _weighed(findings, newest, limits.critical_k, findings.relevant(self._analyser))
+        weighed = _weighed(findings, newest, k)
         rendered = render.block(
             [_note(w.memory, caller) for w in weighed if w.chosen],
             budget_chars=budget,
@@ -119,27 +120,32 @@ class Turns:
         weighed = receipts.with_room(weighed, rendered.shown)
         receipt = self._new_id()
         frame = receipts.Frame(mode, k, budget, limits.preview_chars, in_scope, now)
-        self._housekeeper.later(lambda tx: receipts.keep(tx, receipt, caller, frame, findings, weighed))
+        kept = receipts.prepared(receipt, caller, frame, findings, weighed)
+        self._housekeeper.later(lambda tx: receipts.keep(tx, kept))
         shown = tuple(Shown(w.memory, w.score) for w in weighed if w.shown)
         return Turn(rendered.text, render.hint(in_scope), in_scope, receipt, shown)
 
     def explain(self, caller: Caller, receipt: str) -> Explanation:
         """Why a turn showed what it showed, worked out again from the versions that it saw. Kept 7 days; only for its own user."""
         caller.require("read")
-        self._housekeeper.settle()
+        try:
+            return self._explain(caller, receipt)
+        except NotFound:  # it may be waiting to be written
+            self._housekeeper.flush(RECEIPT_WAIT_S)
+            return self._explain(caller, receipt)
+
+    def _explain(self, caller: Caller, receipt: str) -> Explanation:
         with self._engine.read() as tx:
-            return receipts.explain(tx, receipt, caller, self._analyser)
+            return receipts.explain(tx, receipt, caller, self._analyser, self._clock())
 
 
-def _weighed(findings: Findings, newest: Sequence[Memory], critical_k: int, relevant: Collection[int]) -> list[Weighed]:
-    """Everything that was weighed for the block, in the order in which it shows, each with the reason for its fate."""
-    weighed = [Weighed(memory, 0.0, -1, "critical") for memory in findings.critical[:critical_k]]
-    always = {w.memory.memory_id for w in weighed}
-    weighed += [Weighed(memory, 0.0, -1, "newest") for memory in newest if memory.memory_id not in always]
-    for hit in findings.hits:
-        why = "relevant" if hit.position in relevant else "below the floor"
-        weighed.append(Weighed(hit.memory, hit.score, hit.position, why))
-    return weighed
+def _weighed(findings: Findings, newest: Sequence[Memory], k: int) -> list[Weighed]:
+    """Everything that belongs in the block, room allowing, in the order in which it shows, each with the reason."""
+    always = {memory.memory_id for memory in findings.critical}
+    others = [memory for memory in newest if memory.memory_id not in always]
+    weighed = [Weighed(memory, 0.0, NOT_RANKED, "critical") for memory in findings.critical]
+    weighed += [Weighed(memory, 0.0, NOT_RANKED, "newest") for memory in others[:k]]
+    return weighed + [Weighed(hit.memory, hit.score, hit.position, "relevant") for hit in findings.hits]
 
 
 def _note(memory: Memory, caller: Caller) -> render.Note:

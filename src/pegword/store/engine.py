@@ -41,8 +41,8 @@ class Engine(Protocol):
         *work* may be run again, or its transaction shared with other callers' work; an exception of its own undoes it alone.
         """
 
-    def checkpoint(self) -> None:
-        """Let nothing that was deleted live on in a log."""
+    def checkpoint(self) -> bool:
+        """Let nothing that was deleted live on in a log; False when that has to wait for a reader."""
 
     def close(self) -> None:
         """Give back every connection."""

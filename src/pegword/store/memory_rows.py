@@ -1,8 +1,10 @@
 """Memories and their versions as rows."""
 
 import json
-from collections.abc import Iterable, Sequence
+import logging
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
 from pegword.core.caller import Caller, Scope, Visible
 from pegword.core.errors import Damaged
@@ -21,6 +23,10 @@ from pegword.core.memory import (
 )
 from pegword.store.engine import Row, Tx, among, padded
 from pegword.store.postings import NOT_INDEXED, within
+
+Saved = TypeVar("Saved", Memory, Version)
+
+_log = logging.getLogger("pegword.store")
 
 _COLUMNS = """memory_id, scope_key, shelf, name, kind, kind_word, description, content, tags, priority, source, author, author_user,
     credential, verified_by, verified_at, confidence, expires_at, created, updated, version, content_hash, access_count,
@@ -50,6 +56,7 @@ _UPSERT = f"""
         verified_at = excluded.verified_at,
         confidence = coalesce(:confidence, CASE
             WHEN m.content <> excluded.content OR m.description <> coalesce(:description, m.description)
+                OR (m.verified_at IS NOT NULL AND excluded.verified_at IS NULL)
             THEN excluded.confidence ELSE m.confidence END),
         expires_at = CASE
             WHEN CAST(:expires_at AS BIGINT) IS NOT NULL THEN excluded.expires_at
@@ -92,9 +99,9 @@ _VERSIONS = """
 _DROP_TAGS = "DELETE FROM memory_tags WHERE scope_key = ? AND memory_id = ?"
 _ADD_TAG = "INSERT INTO memory_tags (scope_key, memory_id, tag_key) VALUES "
 _SELECT = f"SELECT {_COLUMNS} FROM structured_memories AS m WHERE "
+_NEWEST_IDS = "SELECT memory_id FROM structured_memories AS m WHERE {condition} ORDER BY updated DESC, slot DESC, memory_id LIMIT ?"
 _NEWEST = f"""
-    SELECT {_COLUMNS} FROM structured_memories WHERE memory_id IN (
-        SELECT memory_id FROM structured_memories AS m WHERE {{condition}} ORDER BY updated DESC, slot DESC, memory_id LIMIT ?)
+    SELECT {_COLUMNS} FROM structured_memories WHERE memory_id IN ({_NEWEST_IDS})
     ORDER BY updated DESC, slot DESC, memory_id
 """
 _IDS = "SELECT scope_key, slot, memory_id, version FROM structured_memories WHERE "
@@ -180,16 +187,16 @@ def set_tags(tx: Tx, memory: Memory, *, fresh: bool) -> None:
         tx.run(_ADD_TAG + values, [v for tag in memory.tags for v in (memory.scope.key, memory.memory_id, folded(tag))])
 
 
-def by_name(tx: Tx, scope: Scope, name: str, shelf: str = "") -> Memory | None:
-    """The memory of that identity, expired or not."""
+def by_name(tx: Tx, scope: Scope, name: str, shelf: str = "", *, sound: bool = True) -> Memory | None:
+    """The memory of that identity, expired or not. Raises `Damaged` unless *sound* is false."""
     rows = tx.rows(_SELECT + "scope_key = ? AND shelf = ? AND name_key = ?", (scope.key, shelf, name))
-    return _sound(_memory(rows[0])) if rows else None
+    return _one(rows, sound=sound)
 
 
-def by_id(tx: Tx, memory_id: str) -> Memory | None:
-    """The memory of that id, expired or not, whoever's it is: the caller must look at its scope."""
-    rows = tx.rows(_SELECT + "memory_id = ?", (memory_id,))
-    return _sound(_memory(rows[0])) if rows else None
+def by_id(tx: Tx, memory_id: str, *, sound: bool = True) -> Memory | None:
+    """The memory of that id, expired or not, whoever's it is: the caller must look at its scope. Raises `Damaged` unless *sound* is
+    false."""
+    return _one(tx.rows(_SELECT + "memory_id = ?", (memory_id,)), sound=sound)
 
 
 def by_slots(tx: Tx, slots: Sequence[tuple[str, int]]) -> dict[tuple[str, int], Memory]:
@@ -198,33 +205,44 @@ def by_slots(tx: Tx, slots: Sequence[tuple[str, int]]) -> dict[tuple[str, int], 
         return {}
     wanted = padded(slots)
     pairs = ", ".join(["(?, ?)"] * len(wanted))
-    rows = tx.rows(f"{_SELECT}(scope_key, slot) IN (VALUES {pairs})", [v for pair in wanted for v in pair])
-    memories = (_memory(row) for row in rows)
-    return {(m.scope.key, m.slot): m for m in memories if is_sound(m)}
+    try:
+        rows = tx.rows(f"{_SELECT}(scope_key, slot) IN (VALUES {pairs})", [v for pair in wanted for v in pair])
+    except Damaged:
+        rows = _one_by_one(tx, _SELECT + "scope_key = ? AND slot = ?", slots)
+    return {(m.scope.key, m.slot): m for m in _sound_ones(rows)}
 
 
-def ids_by_slots(tx: Tx, slots: Sequence[tuple[str, int]]) -> dict[tuple[str, int], tuple[str, int]]:
-    """The id and version of the memory at each (scope key, slot) pair, where there still is one."""
-    if not slots:
-        return {}
-    wanted = padded(slots)
-    pairs = ", ".join(["(?, ?)"] * len(wanted))
-    rows = tx.rows(f"{_IDS}(scope_key, slot) IN (VALUES {pairs})", [v for pair in wanted for v in pair])
-    return {(key, slot): (memory_id, version) for key, slot, memory_id, version in rows}
+def still_there(tx: Tx, slots: Sequence[tuple[str, int]], memory_ids: Sequence[str]) -> list[tuple[str, int, str, int]]:
+    """Scope key, slot, id and version of the memories that are at these (scope key, slot) pairs or have these ids."""
+    if not slots and not memory_ids:
+        return []
+    parts, parameters = [], []
+    if slots:
+        wanted = padded(slots)
+        parts.append(f"(scope_key, slot) IN (VALUES {', '.join(['(?, ?)'] * len(wanted))})")
+        parameters += [v for pair in wanted for v in pair]
+    if memory_ids:
+        parts.append(among("memory_id", len(memory_ids)))
+        parameters += padded(memory_ids)
+    return [(key, slot, memory_id, number) for key, slot, memory_id, number in tx.rows(_IDS + " OR ".join(parts), parameters)]
 
 
 def newest(tx: Tx, visible: Visible, filters: Filters, limit: int) -> list[Memory]:
     """The *limit* memories saved last, newest first."""
     condition, parameters = _filtered(visible, filters)
-    rows = tx.rows(_NEWEST.replace("{condition}", condition), (*parameters, limit))
-    return [m for m in map(_memory, rows) if is_sound(m)]
+    try:
+        rows = tx.rows(_NEWEST.replace("{condition}", condition), (*parameters, limit))
+    except Damaged:
+        ids = tx.rows(_NEWEST_IDS.replace("{condition}", condition), (*parameters, limit))
+        rows = _one_by_one(tx, _SELECT + "memory_id = ?", ids)
+    return list(_sound_ones(rows))
 
 
 def unindexed(tx: Tx, visible: Visible, filters: Filters, limit: int) -> list[Memory]:
     """The memories that have left the index because they expired, newest first."""
     condition, parameters = _filtered(visible, filters)
     rows = tx.rows(f"{_SELECT}{condition} AND slot < 0 ORDER BY updated DESC, memory_id LIMIT ?", (*parameters, limit))
-    return [m for m in map(_memory, rows) if is_sound(m)]
+    return list(_sound_ones(rows))
 
 
 def count(tx: Tx, visible: Visible, filters: Filters) -> int:
@@ -277,15 +295,51 @@ def tags_text(tags: Iterable[str]) -> str:
     return json.dumps(list(tags), ensure_ascii=False)
 
 
-def is_sound(memory: Memory) -> bool:
-    """Whether *memory* still matches the hash that was made when it was saved."""
-    return memory.content_hash == hash_of(memory.name, memory.kind, memory.description, memory.content, memory.tags)
+def is_sound(saved: Memory | Version) -> bool:
+    """Whether a memory or a version still matches the hash that was made when it was saved."""
+    return saved.content_hash == hash_of(saved.name, saved.kind, saved.description, saved.content, saved.tags)
 
 
-def _sound(memory: Memory) -> Memory:
-    if not is_sound(memory):
-        raise Damaged(f"memory {memory.memory_id} does not match its hash: it was damaged on disk; restore it from a backup")
-    return memory
+def checked(saved: Saved) -> Saved:
+    """A memory or a version as it is, or `Damaged`."""
+    if not is_sound(saved):
+        raise Damaged(f"memory {saved.memory_id} does not match its hash: it was damaged on disk; restore it from a backup")
+    return saved
+
+
+def _one(rows: Sequence[Row], *, sound: bool) -> Memory | None:
+    """The memory of at most one row; `Damaged` when it must be *sound* and is not."""
+    if not rows:
+        return None
+    try:
+        memory = _memory(rows[0])
+    except ValueError:  # its tags are no JSON
+        memory = _memory((*rows[0][:8], "[]", *rows[0][9:]))
+    return checked(memory) if sound else memory
+
+
+def _sound_ones(rows: Iterable[Row]) -> Iterator[Memory]:
+    """The memories of *rows* but for those that are damaged, which are reported in the log."""
+    for row in rows:
+        try:
+            memory = _memory(row)
+        except ValueError:
+            memory = None
+        if memory is not None and is_sound(memory):
+            yield memory
+        else:
+            _log.error("memory %s does not match its hash: it was damaged on disk, and is left out", row[0])
+
+
+def _one_by_one(tx: Tx, sql: str, keys: Iterable[Sequence[object]]) -> list[Row]:
+    """The rows of *sql* for each of *keys*, where a row is so damaged that it cannot be read with the others."""
+    rows = []
+    for key in keys:
+        try:
+            rows += tx.rows(sql, key)
+        except Damaged:
+            _log.error("the memory at %s was damaged on disk, and is left out", key)
+    return rows
 
 
 def _filtered(visible: Visible, filters: Filters) -> tuple[str, list[object]]:

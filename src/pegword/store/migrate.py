@@ -32,7 +32,7 @@ def _done(tx: Tx) -> int:
     """The number of the last migration that was applied; 0 for a new database."""
     try:
         return int(tx.rows("SELECT coalesce(max(number), 0) FROM schema_migrations")[0][0])
-    except Exception as error:
+    except Exception as error:  # each engine has its own way to say that a table is absent
         if "schema_migrations" in str(error):
             return 0
         raise

@@ -75,8 +75,8 @@ def packed(slot: int, count: int, place: int, length: int) -> int:
 
 
 def unpack(data: bytes) -> Packed:
-    """The postings of one block, or of several joined."""
-    return np.frombuffer(data, POSTING)
+    """The postings of one block, or of several joined; what is left over of a damaged one is not read."""
+    return np.frombuffer(data, POSTING, len(data) // POSTING_BYTES)
 
 
 def first_slot(data: bytes) -> int:

@@ -7,11 +7,13 @@ full tails into blocks, outside the save.
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 import numpy as np
 import numpy.typing as npt
 
 from pegword.core.caller import Visible
+from pegword.core.errors import Damaged
 from pegword.core.ranking import QUERY_TERMS_MAX, Postings
 from pegword.core.text import Document
 from pegword.store.engine import Row, Tx, among, padded
@@ -23,6 +25,7 @@ SITTING_GAP_US = 30 * 60 * 1_000_000
 PLACE_MAX = 255
 # A query is read up to this many distinct terms; of those the rarest QUERY_TERMS_MAX are kept.
 QUERY_TERMS_READ_MAX = 4_096
+LEFT_OUT_NAMED_MAX = 200
 
 _STATISTICS, _TAIL, _DEAD, _MARKED, _FREQUENCY = range(5)
 
@@ -37,6 +40,7 @@ _ENTER = """
         dead_n = s.dead_n + :was_in - :was_in_tail,
         sitting = excluded.sitting,
         sitting_at = excluded.sitting_at,
+        analyser = CASE WHEN s.analyser = excluded.analyser THEN s.analyser ELSE '' END,
         sitting_place = CASE
             WHEN s.sitting = excluded.sitting AND s.sitting_place < :place_max
                 AND (:named = 1 OR excluded.sitting_at - s.sitting_at <= :gap)
@@ -51,6 +55,8 @@ _LEAVE = """
     WHERE scope_key = ?
 """
 _BLOCKS_OF = "SELECT term, first_slot, postings FROM ix_block WHERE scope_key = ? AND "
+_ANALYSER = "SELECT analyser FROM ix_scope WHERE scope_key = ?"
+_TERMS = "SELECT DISTINCT term FROM ix_block WHERE scope_key = ?"
 _DEAD_OF = "SELECT slot FROM ix_dead WHERE scope_key = ?"
 _PUT_BLOCK = "INSERT INTO ix_block (scope_key, term, first_slot, n, postings) VALUES (?, ?, ?, ?, ?)"
 _DROP_BLOCK = "DELETE FROM ix_block WHERE scope_key = ? AND term = ? AND first_slot = ?"
@@ -69,24 +75,27 @@ class Entered:
 
 @dataclass(frozen=True, slots=True)
 class Marked:
-    """A memory that a read looks at one by one: *document* number, when it runs out (0: never), whether it is doubted or critical."""
+    """A memory that a read looks at one by one: *document* number, when it runs out (0: never), whether it is doubted or critical,
+    when it was saved."""
 
     document: int
     expires_at: int
     doubted: bool
     critical: bool
+    updated: int
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
     """What the index knows of a query in the visible scopes.
 
-    *terms* are those that were kept, *left_out* those above the cap. *bases* gives each scope's key the number that is added to a
-    slot to make a document number.
+    *terms* are those that were kept, *left_out* the first of the *left_out_n* above the cap. *bases* gives each scope's key the number
+    that is added to a slot to make a document number.
     """
 
     terms: tuple[str, ...]
     left_out: tuple[str, ...]
+    left_out_n: int
     postings: Postings
     bases: dict[str, int]
     marked: tuple[Marked, ...]
@@ -136,6 +145,16 @@ def retire(tx: Tx, scope_key: str, slot: int, length: int) -> None:
     tx.run(_LEAVE, (length, in_tail, 1 - in_tail, scope_key))
 
 
+def indexed_by(tx: Tx, scope_key: str, analyser: str) -> bool:
+    """Whether *analyser* alone made the index of a scope."""
+    return tx.rows(_ANALYSER, (scope_key,)) in ([], [(analyser,)])
+
+
+def every_term(tx: Tx, scope_key: str) -> list[str]:
+    """Every term that stands in a block of a scope."""
+    return [row[0] for row in tx.rows(_TERMS, (scope_key,))]
+
+
 def leave(tx: Tx, scope_key: str, slot: int, length: int, terms: Sequence[str]) -> None:
     """Take a memory out of the index for good: no block, tail or tombstone keeps a word of *terms* for its sake.
 
@@ -172,11 +191,11 @@ def fetch(tx: Tx, visible: Visible, terms: Sequence[str]) -> Found:
     """Everything that the index knows of *terms* in the *visible* scopes, in two statements."""
     condition, parameters = within(visible)
     sql, values = _SCOPES.replace("{visible}", condition), parameters * 4
+    asked, terms = terms, terms[:QUERY_TERMS_READ_MAX]
     above_cap = len(terms) > QUERY_TERMS_MAX
     if above_cap:
-        read = terms[:QUERY_TERMS_READ_MAX]
-        sql += _FREQUENCIES.replace("{visible}", condition).replace("{terms}", among("term", len(read)))
-        values = [*values, *parameters, *padded(read)]
+        sql += _FREQUENCIES.replace("{visible}", condition).replace("{terms}", among("term", len(terms)))
+        values = [*values, *parameters, *padded(terms)]
     rows: tuple[list[Row], ...] = ([], [], [], [], [])
     for row in tx.rows(sql, values) if condition else ():
         rows[row[0]].append(row)
@@ -186,22 +205,22 @@ def fetch(tx: Tx, visible: Visible, terms: Sequence[str]) -> Found:
         documents += next_slot
     tails = _Tails(rows[_TAIL], bases)
     tails.search(terms)
-    left_out: tuple[str, ...] = ()
     if above_cap:
-        kept = _rarest(terms[:QUERY_TERMS_READ_MAX], tails.term, {row[1]: int(row[2]) for row in rows[_FREQUENCY]})
-        left_out = tuple(term for i, term in enumerate(terms) if i not in kept)
+        kept = _rarest(terms, tails.term, {row[1]: int(row[2]) for row in rows[_FREQUENCY]})
         terms = [term for i, term in enumerate(terms) if i in kept]
         tails.search(terms)
-    blocks = _fetch_blocks(tx, bases, terms)
+    taken = frozenset(terms)
+    left_out = tuple(islice((term for term in asked if term not in taken), LEFT_OUT_NAMED_MAX))
+    blocks = _fetch_blocks(tx, condition, parameters, terms)
     dead = np.array([bases[row[1]] + row[2] for row in rows[_DEAD]], np.int64)
     memories, words = sum(row[3] for row in rows[_STATISTICS]), sum(row[4] for row in rows[_STATISTICS])
     postings = _joined(blocks, bases, {term: i for i, term in enumerate(terms)}, tails, dead, (documents, memories, words))
     marked = tuple(
-        Marked(bases[key] + slot, expires_at, bool(flags & 1), bool(flags & 2))
-        for _, key, slot, expires_at, flags, *_ in rows[_MARKED]
+        Marked(bases[key] + slot, expires_at, bool(packed & 1), bool(packed & 2), packed >> 2)
+        for _, key, slot, expires_at, packed, *_ in rows[_MARKED]
         if slot >= 0
     )
-    return Found(tuple(terms), left_out, postings, bases, marked)
+    return Found(tuple(terms), left_out, len(asked) - len(terms), postings, bases, marked)
 
 
 def within(visible: Visible) -> tuple[str, list[str]]:
@@ -222,7 +241,7 @@ _SCOPES = """
     UNION ALL SELECT 1, scope_key, slot, place, length, counts, marks FROM ix_tail WHERE {visible}
     UNION ALL SELECT 2, scope_key, slot, 0, 0, NULL, NULL FROM ix_dead WHERE {visible}
     UNION ALL SELECT 3, scope_key, slot, coalesce(expires_at, 0),
-        CASE WHEN confidence = 0 THEN 1 ELSE 0 END + CASE WHEN priority = 'critical' THEN 2 ELSE 0 END, NULL, NULL
+        4 * updated + CASE WHEN confidence = 0 THEN 1 ELSE 0 END + CASE WHEN priority = 'critical' THEN 2 ELSE 0 END, NULL, NULL
         FROM structured_memories
         WHERE {visible} AND (expires_at IS NOT NULL OR confidence = 0 OR priority = 'critical')
 """
@@ -254,12 +273,11 @@ class _Tails:
         self.length = np.array(lengths, np.int64)[row]
 
 
-def _fetch_blocks(tx: Tx, bases: Mapping[str, int], terms: Sequence[str]) -> list[Row]:
+def _fetch_blocks(tx: Tx, condition: str, parameters: Sequence[str], terms: Sequence[str]) -> list[Row]:
     """The blocks of *terms* (scope key, term, first slot, how many, postings), in one order on every engine."""
-    if not bases or not terms:
+    if not condition or not terms:
         return []
-    condition = f"{among('scope_key', len(bases))} AND {among('term', len(terms))}"
-    rows = tx.rows(_BLOCKS + condition, (*padded(list(bases)), *padded(terms)))
+    rows = tx.rows(f"{_BLOCKS}{condition} AND {among('term', len(terms))}", (*parameters, *padded(terms)))
     rows.sort(key=lambda row: row[:3])
     return rows
 
@@ -273,6 +291,8 @@ def _joined(
     """
     packed = unpack(b"".join([row[4] for row in blocks]))
     sizes = [row[3] for row in blocks]
+    if len(packed) != sum(sizes) or (len(packed) and packed["slot"].max() >= totals[0]):
+        raise Damaged("the index is damaged; make it again with: pegword reindex --all")
     fixed = len(packed)
     size = fixed + len(tails.term)
     term, document = np.empty(size, np.int64), np.empty(size, np.int64)

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
+from urllib.parse import quote
 
 import apsw
 
@@ -22,14 +23,15 @@ from pegword.store.filesystem import network_file_system
 T = TypeVar("T")
 
 APPLICATION_ID = 0x50656757  # "PegW"
-BUSY_WAIT_MS = 10_000
+BUSY_WAIT_MS = 5_000
 BATCH_MAX = 64
 READERS_KEPT_MAX = 8
 CACHE_KIB = 16_384  # for each connection
 STATEMENTS_CACHED = 256
 WAL_PAGES_BEFORE_CHECKPOINT = 1_000
+WAL_BYTES_KEPT = 64 << 20
 
-_MEANING: tuple[tuple[type[Exception], type[Unavailable] | type[Damaged], str], ...] = (
+_MEANING: tuple[tuple[type[Exception], Callable[[str], PegwordError], str], ...] = (
     (apsw.BusyError, Busy, "another process holds the database; nothing was changed, try again"),
     (apsw.LockedError, Busy, "another process holds the database; nothing was changed, try again"),
     (apsw.ReadOnlyError, ReadOnly, "the database cannot be written to; nothing was changed"),
@@ -38,7 +40,12 @@ _MEANING: tuple[tuple[type[Exception], type[Unavailable] | type[Damaged], str], 
     (apsw.CorruptError, Damaged, "the database file is damaged; run an integrity check and restore a backup"),
     (apsw.NotADBError, Damaged, "the database file is no SQLite database"),
     (apsw.IOError, Unavailable, "the disk did not answer as it should; nothing was changed"),
+    (apsw.ConnectionClosedError, Unavailable, "the database is closed"),
+    (UnicodeDecodeError, Damaged, "a stored text is damaged: it is no UTF-8; restore it from a backup"),
+    (UnicodeEncodeError, Invalid, "a text holds half of a character, which cannot be stored"),
+    (OverflowError, Invalid, "a number is beyond 64 bits"),
 )
+_RAISED = (apsw.Error, UnicodeError, OverflowError)
 
 
 class SqliteTx:
@@ -51,18 +58,27 @@ class SqliteTx:
     def rows(self, sql: str, parameters: Parameters = ()) -> list[Row]:
         if self._seen:
             self._seen(sql)
-        return self._connection.execute(sql, parameters).fetchall()
+        try:
+            return self._connection.execute(sql, parameters).fetchall()
+        except _RAISED as error:
+            raise _meant(error) from error
 
     def run(self, sql: str, parameters: Parameters = ()) -> int:
         if self._seen:
             self._seen(sql)
-        self._connection.execute(sql, parameters)
+        try:
+            self._connection.execute(sql, parameters)
+        except _RAISED as error:
+            raise _meant(error) from error
         return self._connection.changes()
 
     def run_many(self, sql: str, parameters: Iterable[Sequence[Any]]) -> None:
         if self._seen:
             self._seen(sql)
-        self._connection.executemany(sql, parameters)
+        try:
+            self._connection.executemany(sql, parameters)
+        except _RAISED as error:
+            raise _meant(error) from error
 
 
 class _Job:
@@ -100,12 +116,15 @@ class SqliteEngine:
         self._waiting: deque[_Job] = deque()
         self._writing = threading.Lock()
         self._closed = False
+        self._leader = 0
         _make_private(path, create)
+        opened = path.stat()
+        self._identity = (opened.st_dev, opened.st_ino)
         self._journal = _journal_for(path, notice, allow_unsafe_sqlite)
         self.read_only = not os.access(path, os.W_OK)
         if self.read_only:
             notice(f"{path} is not writable: reads work, every write is refused")
-        self._writer = self._connect()
+        self._writer = self._connect(adopt=create)
 
     @contextmanager
     def read(self) -> Iterator[SqliteTx]:
@@ -128,22 +147,42 @@ class SqliteEngine:
                 connection.close()
 
     def write(self, work: Callable[[SqliteTx], T]) -> T:
-        """Run *work* in a write transaction; return when it is committed and on disk."""
+        """Run *work* in a write transaction; return when it is committed and on disk. *work* must not write by another way."""
+        if self._closed:
+            raise Unavailable("the database is closed", code="closed")
+        if self._leader == threading.get_ident():
+            raise RuntimeError("a write inside a write would wait for itself")
         job = _Job(work)
         self._waiting.append(job)
         with self._writing:
-            while not job.done:  # a full batch of others may come first
-                self._commit_waiting()
+            self._leader = threading.get_ident()
+            try:
+                while not job.done:  # a full batch of others may come first
+                    self._commit_waiting()
+            finally:
+                self._leader = 0
         if job.error is not None:
             raise job.error
         result: T = job.result
         return result
 
-    def checkpoint(self) -> None:
-        """Move the write-ahead log into the file and cut it, so that deleted text is in neither."""
-        if self._journal == "wal" and not self.read_only:
-            with self._writing, _meaning():
-                self._writer.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    def checkpoint(self) -> bool:
+        """Move the write-ahead log into the file and cut it, so that deleted text is in neither; False when somebody still reads it.
+
+        On a connection of its own that waits for nobody: no save stands behind it.
+        """
+        if self._journal != "wal" or self.read_only:
+            return True
+        with _meaning():
+            connection = self._connect()
+            try:
+                connection.set_busy_timeout(0)
+                busy = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()[0][0]
+            except apsw.BusyError:
+                return False
+            finally:
+                connection.close()
+        return not busy
 
     def close(self) -> None:
         """Close every idle connection; one still in use is closed when it is given back."""
@@ -154,60 +193,96 @@ class SqliteEngine:
             self._readers.pop().close()
 
     def _commit_waiting(self) -> None:
-        """Do the work of everybody who waits in one transaction. Called with the writer lock held."""
-        jobs = [self._waiting.popleft() for _ in range(min(len(self._waiting), BATCH_MAX))]
+        """Do the work of everybody who waits in one transaction. Called with the writer lock held.
+
+        No job is done without an error unless its work is committed, whatever interrupts this.
+        """
+        jobs: list[_Job] = []
         tx = SqliteTx(self._writer, self._seen)
         try:
+            while self._waiting and len(jobs) < BATCH_MAX:
+                jobs.append(self._waiting.popleft())
             with _meaning():
+                self._check_file()
                 self._writer.execute("BEGIN IMMEDIATE")
                 for job in jobs:
                     self._do(tx, job, alone=len(jobs) == 1)
-                if self._writer.in_transaction:
-                    self._writer.execute("COMMIT")
+                self._writer.execute("COMMIT")
         except BaseException as error:
+            undone = error if isinstance(error, Exception) else Busy("the write was interrupted; nothing was changed, try again")
+            if isinstance(error, Busy):  # who came while we waited has waited too: nobody starts a wait of their own behind this one
+                jobs += [self._waiting.popleft() for _ in range(len(self._waiting))]
+            for job in jobs:
+                job.error = job.error or undone
             if self._writer.in_transaction:
                 self._writer.execute("ROLLBACK")
-            for job in jobs:
-                job.error = job.error or error
+            if not isinstance(error, Exception):
+                raise
         finally:
             for job in jobs:
                 job.done = True
 
     def _do(self, tx: SqliteTx, job: _Job, *, alone: bool) -> None:
         """Do one job; when others share the transaction, an error undoes this job and no other."""
-        if not alone:
-            self._writer.execute("SAVEPOINT job")
+        if alone:
+            job.result = job.work(tx)
+            return
+        self._writer.execute("SAVEPOINT job")
         try:
-            with _meaning():
-                job.result = job.work(tx)
-        except BaseException as error:
-            if alone or not self._writer.in_transaction:
+            job.result = job.work(tx)
+        except Exception as error:
+            if not self._writer.in_transaction:
                 raise
             self._writer.execute("ROLLBACK TO job")
             job.error = error
-        if not alone:
-            self._writer.execute("RELEASE job")
+        self._writer.execute("RELEASE job")
 
-    def _connect(self) -> apsw.Connection:
-        flags = apsw.SQLITE_OPEN_READONLY if self.read_only else apsw.SQLITE_OPEN_READWRITE
+    def _name_and_flags(self) -> tuple[str, int]:
+        """How SQLite is told to open the file."""
+        if not self.read_only:
+            return str(self.path), apsw.SQLITE_OPEN_READWRITE
+        log = Path(f"{self.path}-wal")
+        if not os.access(self.path.parent, os.W_OK) and not (log.exists() and log.stat().st_size):
+            return _unchanging(self.path), apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
+        return str(self.path), apsw.SQLITE_OPEN_READONLY
+
+    def _check_file(self) -> None:
+        """Refuse to go on when the path leads to another file than the one that was opened: what is saved there would be lost."""
+        try:
+            now = self.path.stat()
+        except OSError:
+            now = None
+        if now is None or (now.st_dev, now.st_ino) != self._identity:
+            raise Unavailable("the database file was removed or replaced; restart Pegword", code="replaced")
+
+    def _connect(self, *, adopt: bool = False) -> apsw.Connection:
+        """A connection with every setting. The file must be marked as ours; with *adopt*, one that is still empty is marked so."""
         with _meaning():
-            connection = apsw.Connection(str(self.path), flags=flags, statementcachesize=STATEMENTS_CACHED)
+            self._check_file()
+            connection = apsw.Connection(*self._name_and_flags(), statementcachesize=STATEMENTS_CACHED)
             connection.set_busy_timeout(BUSY_WAIT_MS)  # first, so that everything after it waits
             application = connection.pragma("application_id")
-            tables = connection.execute("SELECT count(*) FROM sqlite_schema").get
-            if tables and application != APPLICATION_ID:
-                raise NewerDatabase(f"{self.path} is a SQLite database of another program; name another file")
+            empty = not application and not connection.execute("SELECT count(*) FROM sqlite_schema").get
+            if application != APPLICATION_ID and not (adopt and empty):
+                raise NewerDatabase(f"{self.path} is no database of Pegword; name another file")
             if not self.read_only:
                 if connection.pragma("journal_mode") != self._journal:
                     connection.pragma("journal_mode", self._journal)
                 if application != APPLICATION_ID:
+                    self.path.chmod(0o600)
                     connection.pragma("application_id", APPLICATION_ID)
                 connection.pragma("synchronous", "FULL")
                 connection.pragma("secure_delete", "ON")
                 connection.pragma("wal_autocheckpoint", WAL_PAGES_BEFORE_CHECKPOINT)
+                connection.pragma("journal_size_limit", WAL_BYTES_KEPT)
             connection.pragma("cache_size", -CACHE_KIB)
             connection.pragma("temp_store", "MEMORY")
         return connection
+
+
+def _unchanging(path: Path) -> str:
+    """*path* as the name of a file that nobody changes, which SQLite can read without a log or shared memory beside it."""
+    return f"file:{quote(str(path))}?immutable=1"
 
 
 @contextmanager
@@ -215,13 +290,16 @@ def _meaning() -> Iterator[None]:
     """Turn what apsw raises into what it means."""
     try:
         yield
-    except PegwordError:
-        raise
-    except apsw.Error as error:
-        for kind, meaning, sentence in _MEANING:
-            if isinstance(error, kind):
-                raise meaning(sentence) from error
-        raise
+    except _RAISED as error:
+        raise _meant(error) from error
+
+
+def _meant(error: Exception) -> Exception:
+    """What an exception of the driver means; one that means a fault of ours stays itself."""
+    for kind, meaning, sentence in _MEANING:
+        if isinstance(error, kind):
+            return meaning(sentence)
+    return error
 
 
 def _make_private(path: Path, create: bool) -> None:

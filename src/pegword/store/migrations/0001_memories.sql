@@ -42,7 +42,7 @@ CREATE INDEX memory_by_time ON structured_memories (scope_key, updated, slot, me
 CREATE INDEX memory_by_slot ON structured_memories (scope_key, slot);
 
 -- The few memories that a read must look at one by one: those that run out, are doubted, or always show.
-CREATE INDEX memory_marked ON structured_memories (scope_key, slot, expires_at, confidence, priority)
+CREATE INDEX memory_marked ON structured_memories (scope_key, slot, expires_at, confidence, priority, updated)
     WHERE expires_at IS NOT NULL OR confidence = 0 OR priority = 'critical';
 
 CREATE TABLE memory_versions (
