@@ -2,16 +2,19 @@
 
 import threading
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from pegword.assembly import open_services
 from pegword.core.caller import GLOBAL, Caller, Scope, reach, scope_of, scopes_of, user_scope
 from pegword.core.errors import Forbidden, Invalid, NotFound, VersionMismatch
 from pegword.core.memory import NEVER, Draft
 from pegword.services.bundle import Services
 from pegword.services.memories import Changes
+from pegword.settings import load
 from tests.conftest import Clock
 
 DAY_US = 24 * 3_600 * 1_000_000
@@ -40,7 +43,10 @@ def test_what_a_save_does_not_name_stays(services: Services, alice: Caller, cloc
     """Absent keeps; this holds of every optional field."""
     services.memories.save(
         alice,
-        Draft("n", "one", GLOBAL, description="d", kind="feedback", tags=("a",), priority="high", confidence=0.4, expires_at=clock.now + DAY_US),
+        Draft(
+            "n", "one", GLOBAL, description="d", kind="feedback", tags=("a",), priority="high", confidence=0.4,
+            expires_at=clock.now + DAY_US,
+        ),
     )  # fmt: skip
     kept = services.memories.save(alice, Draft("n", "one", GLOBAL, priority="low")).memory
 
@@ -295,9 +301,9 @@ def test_a_reader_changes_nothing(services: Services, alice: Caller, right: str)
     [
         ("hexagonal", True), ("HEXAGON", True), ("ports?", True), ("core/ports.py", True), ("ports.py", True), ("PortAdapter", True),
         ("adapter", True), ('"hexagonal architecture"', True), ('"architecture hexagonal"', False), ("don’t", False), ("cafe", True),
-        ("café", True), ("strasse", True), ("STRAẞE", True), ("日", True), ("日本", True), ("本語", True), ("Kubernetes", True), ("集群", True),
-        ("서울", True), ("울", True), ("C++", True), ("%%", False), ("____", False), ("(", False), ("NOT", False), ("*", False), ("obrien", True),
-        ("O’Brien", True), ("nothing of this", False),
+        ("café", True), ("strasse", True), ("STRAẞE", True), ("日", True), ("日本", True), ("本語", True), ("Kubernetes", True),
+        ("集群", True), ("서울", True), ("울", True), ("C++", True), ("%%", False), ("____", False), ("(", False), ("NOT", False),
+        ("*", False), ("obrien", True), ("O’Brien", True), ("nothing of this", False),
     ],
 )  # fmt: skip
 def test_any_string_is_a_query_and_finds_what_a_person_expects(services: Services, alice: Caller, query: str, found: bool) -> None:
@@ -362,3 +368,67 @@ def test_priority_settles_a_near_tie_and_never_a_clear_one(services: Services, a
         services, alice, "tea with milk"
     )[:3]
     assert "clear" == names(services, alice, "tea with milk and honey")[0]
+
+
+def test_an_agents_change_of_any_field_takes_the_humans_certainty_away(services: Services, alice: Caller, alice_herself: Caller) -> None:
+    """Verified and full confidence are a human's word; after an agent's change the row is an agent's."""
+    saved = services.memories.save(alice_herself, Draft("n", "mine", GLOBAL)).memory
+    changed = services.memories.update(alice, saved.memory_id, Changes(tags=("x",))).memory
+
+    assert (False, "agent", 0.7) == (changed.verified, changed.source, changed.confidence)
+
+
+def test_deletes_are_whole_while_another_analyser_made_the_index(services: Services, alice: Caller, store_path: Path) -> None:
+    """Before the re-index has come round, the words of the old analyser go too, and counts stay true."""
+    saved = [services.memories.save(alice, Draft(f"n{n}", "running horsescanary", GLOBAL)).memory for n in range(300)]
+    services.housekeeper.due("g")
+    services.close()
+    german = open_services(store_path, load(environment={"PEGWORD_MEMORY__LANGUAGE": "german"}))
+    for memory in saved:
+        german.memories.delete_by_id(alice, memory.memory_id)
+    with german.engine.read() as tx:
+        left = tx.rows("SELECT term FROM ix_block") + tx.rows("SELECT n, words FROM ix_scope")
+    german.close()
+
+    assert [(0, 0)] == left
+
+
+def test_a_process_with_another_analyser_makes_its_scope_stale(services: Services, alice: Caller, store_path: Path) -> None:
+    """What two analysers indexed is found again by whoever re-indexes."""
+    services.memories.save(alice, Draft("n", "running", GLOBAL))
+    german = open_services(store_path, load(environment={"PEGWORD_MEMORY__LANGUAGE": "german"}))
+    german.reindexer.run()
+    services.memories.save(alice, Draft("m", "running", GLOBAL))
+
+    assert 2 == german.reindexer.pending()
+    german.close()
+
+
+def test_a_user_with_a_hundred_thousand_workstreams_searches_them_all(services: Services, alice: Caller) -> None:
+    """No statement has a parameter for each scope."""
+    services.memories.save(alice, Draft("n", "walrus", scope_of(alice, "workstream", "w77777")))
+    rows = [(scope_of(alice, "workstream", f"w{n}").key, services.reindexer._analyser.name) for n in range(100_000) if n != 77_777]
+    sql = "INSERT INTO ix_scope VALUES (?, 1, 0, 0, 0, 0, 0, '', 0, 0, ?)"
+    services.engine.write(lambda tx: tx.run_many(sql, rows))
+
+    assert ["n"] == names(services, alice, "walrus")
+
+
+@pytest.mark.parametrize("strange", ["\ud800", "é", "x" * 5_000, ""])
+def test_an_id_that_can_be_none_is_that_of_nothing(services: Services, alice: Caller, strange: str) -> None:
+    with pytest.raises(NotFound):
+        services.memories.get_by_id(alice, strange)
+    with pytest.raises(NotFound):
+        services.access.revoke_key(strange)
+
+
+def test_numbers_beyond_64_bits_and_half_characters_are_refused_by_name(services: Services, alice: Caller) -> None:
+    saved = services.memories.save(alice, Draft("n", "x", GLOBAL)).memory
+    for attempt in (
+        lambda: services.memories.save(alice, Draft("n", "y", GLOBAL, expected_version=10**30)),
+        lambda: services.memories.revert(alice, saved.memory_id, 10**30),
+        lambda: services.memories.list(alice, reach(alice), tag="\ud800"),
+        lambda: services.memories.search(alice, reach(alice), "x\ud800"),
+    ):
+        with pytest.raises(Invalid):
+            attempt()

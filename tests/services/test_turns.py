@@ -207,3 +207,51 @@ def test_an_old_turn_is_answered_with_few_statements(services: Services, alice: 
     services.turns.turn(alice, Session("w1"), say("one", "two", "staging port"))
 
     assert 3 == len(statements.seen)
+
+
+def test_a_critical_memory_beyond_those_that_always_show_competes(services: Services, alice: Caller) -> None:
+    """Three stand apart; a fourth is still a memory."""
+    services.memories.save(alice, Draft("oldest_rule", "rotate the walrus keys", GLOBAL, priority="critical"))
+    for number in range(3):
+        services.memories.save(alice, Draft(f"rule{number}", "never push to main", GLOBAL, priority="critical"))
+    said = services.turns.turn(alice, Session(), say("when do we rotate the walrus keys?"))
+    blank = services.turns.turn(alice, Session(), [], k=1)
+
+    assert ["rule2", "rule1", "rule0", "oldest_rule"] == shown(said)
+    assert ["rule2", "rule1", "rule0", "oldest_rule"] == shown(blank)
+
+
+def test_the_floor_acts_before_the_cut(services: Services, alice: Caller) -> None:
+    """How many are asked for decides how many show, never whether one does."""
+    services.memories.save(alice, Draft("praise", "good good", GLOBAL, sitting="a"))
+    for number in range(6):
+        services.memories.save(
+            alice, Draft(f"ops{number}", f"the kubernetes cluster number {number} is upgraded by hand", GLOBAL, sitting=f"b{number}")
+        )
+    for number in range(40):
+        services.memories.save(alice, Draft(f"filler{number}", f"a walk in the park on day {number}", GLOBAL, sitting=f"c{number}"))
+    by_k = [shown(services.turns.turn(alice, Session(), say("good kubernetes"), k=k)) for k in range(1, 8)]
+
+    assert [min(k, len(by_k[-1])) for k in range(1, 8)] == [len(names) for names in by_k]
+    assert all(names == by_k[-1][: len(names)] for names in by_k)
+
+
+def test_a_receipt_names_nothing_that_was_deleted_before_it_was_written(services: Services, alice: Caller, kitchen: None) -> None:
+    turn = services.turns.turn(alice, Session("w1"), say("the staging replica port"))
+    services.memories.delete(alice, scope_of(alice, "workstream", "w1"), "replica_port")
+    services.housekeeper.settle()
+    with services.engine.read() as tx:
+        rows = tx.rows("SELECT memory_id, body FROM receipts WHERE receipt_id = ?", (turn.receipt,))
+
+    assert turn.shown[0].memory.memory_id not in {row[0] for row in rows}
+
+
+def test_what_waits_to_be_written_after_a_turn_is_small(services: Services, alice: Caller, kitchen: None) -> None:
+    """A receipt keeps none of the query's postings alive, and names only the first of the terms above the cap."""
+    long = " ".join(f"word{number}" for number in range(20_000))
+    services.turns.turn(alice, Session("w1"), say(long, "the staging replica port"))
+    (waiting,) = services.housekeeper._waiting
+    (kept,) = [cell.cell_contents for cell in waiting.__closure__ or ()]
+
+    assert len(repr(kept)) < 30_000
+    services.housekeeper.settle()

@@ -278,18 +278,6 @@ def test_what_one_process_saves_the_other_finds_at_once(services: Services, othe
     check(services)
 
 
-def test_a_damaged_memory_is_reported_and_not_served(services: Services, alice: Caller) -> None:
-    """A row whose text no longer matches its hash stands in no list, search or turn, and its get says why."""
-    services.memories.save(alice, Draft("good", "walrus tea", GLOBAL))
-    bad = services.memories.save(alice, Draft("bad", "walrus tea", GLOBAL)).memory
-    services.engine.write(lambda tx: tx.run("UPDATE structured_memories SET content = 'altered' WHERE memory_id = ?", (bad.memory_id,)))
-
-    assert ["good"] == [h.memory.name for h in services.memories.search(alice, reach(alice), "walrus").hits]
-    assert ["good"] == [m.name for m in services.memories.list(alice, reach(alice)).memories]
-    with pytest.raises(Exception, match="does not match its hash"):
-        services.memories.get_by_id(alice, bad.memory_id)
-
-
 def test_sittings_end_with_another_author_a_long_gap_or_another_name(services: Services, clock: Clock) -> None:
     """A run of saves by one credential; a named sitting is not ended by time; after 255 the next one begins."""
     other = Caller("u1", "alice", "key:2")

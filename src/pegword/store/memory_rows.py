@@ -313,8 +313,8 @@ def _one(rows: Sequence[Row], *, sound: bool) -> Memory | None:
         return None
     try:
         memory = _memory(rows[0])
-    except ValueError:  # its tags are no JSON
-        memory = _memory((*rows[0][:8], "[]", *rows[0][9:]))
+    except ValueError:  # its tags are no JSON; stand in for them what no memory can have, so that no hash fits
+        memory = _memory((*rows[0][:8], '["\\u0000"]', *rows[0][9:]))
     return checked(memory) if sound else memory
 
 

@@ -1,0 +1,220 @@
+"""What goes wrong with the file: damaged bytes, a file that is gone, a folder that cannot be written, readers that stay."""
+
+import os
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import apsw
+import pytest
+
+from pegword.assembly import open_services
+from pegword.core.caller import GLOBAL, Caller, Session, reach
+from pegword.core.errors import Busy, Damaged, NewerDatabase, Unavailable
+from pegword.core.memory import Draft
+from pegword.services.bundle import Services
+from pegword.settings import load
+from pegword.store.sqlite import APPLICATION_ID, SqliteEngine, SqliteTx
+
+SAID = [{"role": "user", "content": "walrus tea"}]
+DAMAGES = {
+    "another text": "content = 'altered'",
+    "no UTF-8": "content = CAST(x'77ff6c' AS TEXT)",
+    "tags that are no JSON": "tags = '[\"a'",
+    "another name": "name = 'other'",
+}
+
+
+@pytest.fixture
+def hurt(services: Services, alice: Caller, request: pytest.FixtureRequest) -> str:
+    """A store with a good memory and one that was damaged on disk; the id of the latter."""
+    services.memories.save(alice, Draft("good", "walrus tea", GLOBAL))
+    bad = services.memories.save(alice, Draft("bad", "walrus tea, first", GLOBAL)).memory
+    services.memories.save(alice, Draft("bad", "walrus tea", GLOBAL))
+    services.engine.write(lambda tx: tx.run(f"UPDATE structured_memories SET {request.param} WHERE memory_id = ?", (bad.memory_id,)))
+    return bad.memory_id
+
+
+@pytest.mark.parametrize("hurt", DAMAGES.values(), ids=DAMAGES.keys(), indirect=True)
+def test_a_damaged_memory_is_reported_and_not_served(
+    services: Services, alice: Caller, bob: Caller, hurt: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """One bad row stands in no list, search or turn, keeps nobody from the others, is named in the log, and says so when asked for."""
+    for caller in (alice, bob):
+        assert ["good"] == [h.memory.name for h in services.memories.search(caller, reach(caller), "walrus").hits]
+        assert ["good"] == [m.name for m in services.memories.list(caller, reach(caller)).memories]
+        assert ["good"] == [s.memory.name for s in services.turns.turn(caller, Session(), SAID).shown]
+        with pytest.raises(Damaged):
+            services.memories.get_by_id(caller, hurt)
+    assert any("damaged" in record.message for record in caplog.records)
+
+
+@pytest.mark.parametrize("hurt", [DAMAGES["another text"], DAMAGES["tags that are no JSON"]], indirect=True)
+def test_a_damaged_memory_can_be_reverted_and_deleted(services: Services, alice: Caller, hurt: str) -> None:
+    """Its versions are whole; and nothing that is broken must be kept."""
+    assert ["walrus tea", "walrus tea, first"] == [v.content for v in services.memories.versions(alice, hurt)]
+    services.memories.revert(alice, hurt, 1)
+    assert "walrus tea, first" == services.memories.get_by_id(alice, hurt).content
+    services.memories.delete_by_id(alice, hurt)
+
+    assert 1 == services.memories.list(alice, reach(alice)).total
+
+
+@pytest.mark.parametrize("data", [b"", b"\x01\x02\x03", b"\xff\xff\xff\xff\x01\x00\x01\x00"], ids=["empty", "cut", "a slot far away"])
+def test_a_damaged_index_is_refused_and_can_be_made_again(services: Services, alice: Caller, data: bytes) -> None:
+    """No wrong answer and no memory filled by a number that was never written; a re-index mends it."""
+    services.memories.save(alice, Draft("good", "walrus tea", GLOBAL))
+    services.reindexer.run(everything=True)
+    services.engine.write(lambda tx: tx.run("UPDATE ix_block SET postings = ? WHERE term = 'walrus'", (data,)))
+    with pytest.raises(Damaged, match="reindex"):
+        services.memories.search(alice, reach(alice), "walrus")
+    services.reindexer.run(everything=True)
+
+    assert 1 == services.memories.search(alice, reach(alice), "walrus").total
+
+
+@pytest.mark.parametrize("how", ["removed", "replaced"])
+def test_a_file_that_is_no_longer_there_takes_no_save(services: Services, alice: Caller, store_path: Path, how: str) -> None:
+    """What is saved into a file without a name would be lost: nobody is told that it was saved."""
+    services.memories.save(alice, Draft("n", "x", GLOBAL))
+    store_path.rename(store_path.with_suffix(".old"))
+    if how == "replaced":
+        store_path.write_bytes(store_path.with_suffix(".old").read_bytes())
+    with pytest.raises(Unavailable, match="removed or replaced"):
+        services.memories.save(alice, Draft("n", "y", GLOBAL))
+    if how == "replaced":
+        store_path.unlink()
+    store_path.with_suffix(".old").rename(store_path)
+
+    assert "created" == services.memories.save(alice, Draft("m", "y", GLOBAL)).outcome
+
+
+def test_a_database_in_a_folder_that_cannot_be_written_is_read(
+    services: Services, alice: Caller, store_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Closed properly, it has no log beside it and is read as it is."""
+    services.memories.save(alice, Draft("n", "walrus", GLOBAL))
+    services.close()
+    monkeypatch.setattr(os, "access", lambda *_: False)
+    for suffix in ("-wal", "-shm"):
+        Path(f"{store_path}{suffix}").unlink(missing_ok=True)
+    opened = open_services(store_path, load(environment={}))
+
+    assert ["n"] == [h.memory.name for h in opened.memories.search(alice, reach(alice), "walrus").hits]
+    assert not Path(f"{store_path}-shm").exists()
+    opened.engine.close()
+
+
+def test_an_empty_file_is_taken_over_privately_and_another_programs_is_not(tmp_path: Path) -> None:
+    empty, marked, absent = tmp_path / "empty.db", tmp_path / "marked.db", tmp_path / "absent.db"
+    empty.touch(0o644)
+    other = apsw.Connection(str(marked))
+    other.pragma("application_id", 7)
+    other.close()
+    with pytest.raises(NewerDatabase):
+        SqliteEngine(empty, create=False)
+    with pytest.raises(NewerDatabase):
+        SqliteEngine(marked)
+    SqliteEngine(empty).close()
+    SqliteEngine(absent).close()
+
+    assert 0o600 == empty.stat().st_mode & 0o777
+    assert APPLICATION_ID == apsw.Connection(str(absent)).pragma("application_id")
+
+
+def test_a_delete_while_somebody_reads_holds_up_no_save_and_is_finished_later(services: Services, alice: Caller, store_path: Path) -> None:
+    """The log is cut when the reader has gone; until then saves go on at once."""
+    memory = services.memories.save(alice, Draft("n", "walruscanary", GLOBAL)).memory
+    reader = apsw.Connection(str(store_path))
+    reader.execute("BEGIN")
+    reader.execute("SELECT count(*) FROM structured_memories").fetchall()
+    services.memories.delete_by_id(alice, memory.memory_id)
+    start = time.monotonic()
+    services.housekeeper.settle()
+    services.memories.save(alice, Draft("m", "x", GLOBAL))
+    assert time.monotonic() - start < 3  # the busy wait is five
+    reader.execute("COMMIT")
+    reader.close()
+    services.housekeeper.settle()
+
+    assert b"canary" not in b"".join(p.read_bytes() for p in store_path.parent.iterdir())
+
+
+def test_writers_that_wait_behind_a_foreign_lock_are_answered_together(store_path: Path) -> None:
+    """Nobody starts a wait of their own behind the others': all hear Busy after the one wait that they shared."""
+    engine = SqliteEngine(store_path)
+    engine.write(lambda tx: tx.run("CREATE TABLE t (x)"))
+    engine._writer.set_busy_timeout(300)
+    other = apsw.Connection(str(store_path))
+    other.execute("BEGIN IMMEDIATE")
+    answers: list[float] = []
+    start = time.monotonic()
+
+    def write() -> None:
+        with pytest.raises(Busy):
+            engine.write(lambda tx: tx.run("INSERT INTO t VALUES (1)"))
+        answers.append(time.monotonic() - start)
+
+    threads = [threading.Thread(target=write) for _ in range(100)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    other.execute("ROLLBACK")
+    other.close()
+    engine.close()
+
+    assert 100 == len(answers)
+    assert max(answers) < 2.5  # one wait of 0.3 s, not a hundred
+
+
+def in_one_batch(engine: SqliteEngine, *works: Callable[[SqliteTx], object]) -> list[object]:
+    """What each of *works* returned or raised, all of them in one commit."""
+    outcomes: list[object] = [None] * len(works)
+
+    def write(number: int) -> None:
+        try:
+            outcomes[number] = engine.write(works[number])
+        except BaseException as error:
+            outcomes[number] = type(error)
+
+    with engine._writing:
+        threads = [threading.Thread(target=write, args=(number,)) for number in range(len(works))]
+        for thread in threads:
+            thread.start()
+            while len(engine._waiting) < threads.index(thread) + 1:
+                time.sleep(0.001)
+    for thread in threads:
+        thread.join()
+    return outcomes
+
+
+def test_an_interrupt_undoes_the_batch_and_nobody_is_told_a_lie(store_path: Path) -> None:
+    """Ctrl-C in one thread is raised in the one that led the commit, and the others hear that nothing was changed."""
+    engine = SqliteEngine(store_path)
+    engine.write(lambda tx: tx.run("CREATE TABLE t (x)"))
+
+    def interrupted(tx: SqliteTx) -> None:
+        raise KeyboardInterrupt
+
+    outcomes = in_one_batch(
+        engine, lambda tx: tx.run("INSERT INTO t VALUES (1)"), interrupted, lambda tx: tx.run("INSERT INTO t VALUES (2)")
+    )
+    with engine.read() as tx:
+        stored = [row[0] for row in tx.rows("SELECT x FROM t ORDER BY x")]
+
+    assert sorted(stored) == [number for number, outcome in zip((1, 0, 2), outcomes, strict=True) if outcome == 1 and number]
+    assert 1 == outcomes.count(KeyboardInterrupt)
+    assert 1 == engine.write(lambda tx: tx.run("INSERT INTO t VALUES (3)"))
+    engine.close()
+
+
+def test_a_write_inside_a_write_is_refused(store_path: Path) -> None:
+    """It would wait for itself for ever."""
+    engine = SqliteEngine(store_path)
+    with pytest.raises(RuntimeError, match="inside a write"):
+        engine.write(lambda _: engine.write(lambda _: None))
+    engine.close()
+    with pytest.raises(Unavailable, match="closed"):
+        engine.write(lambda _: None)
