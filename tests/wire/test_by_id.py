@@ -5,7 +5,9 @@ from typing import Any
 import httpx2
 import pytest
 
-from tests.wire.conftest import save
+from pegword.http.native import PatchBody
+from pegword.http.turnstone import SaveBody
+from tests.wire.conftest import Site, save
 
 ABSENT = {"error": "Memory not found", "code": "not_found"}
 
@@ -51,6 +53,36 @@ def test_a_patch_changes_what_it_names_and_nothing_else(alice: httpx2.Client) ->
     assert answer.headers["etag"] == '"2"'
     assert kept == {key: saved[key] for key in kept}
     assert (changed["content"], changed["version"], changed["outcome"]) == ("On Mondays.", 2, "updated")
+
+
+def test_a_patch_takes_every_field_of_a_save_but_those_that_say_which_memory(alice: httpx2.Client) -> None:
+    """What identifies a memory, its name and where it lies, is not among them."""
+    assert {*SaveBody.__struct_fields__} - {*PatchBody.__struct_fields__} == {"name", "scope", "scope_id"}
+    saved = save(alice)
+    everything = {
+        "content": "On Mondays.", "description": "when", "type": "feedback", "tags": ["ops"], "priority": "high", "confidence": 0.5,
+        "source": "tool", "expires_at": "2030-01-01T00:00:00Z", "sitting": "monday", "session": "s-1", "expected_version": 1,
+        "verified": False,
+    }  # fmt: skip
+    assert {*everything} == {*PatchBody.__struct_fields__}
+    answer = alice.patch(path(saved), json=everything).json()
+
+    assert "warnings" not in answer
+    told = {key: value for key, value in everything.items() if key in answer}
+    assert told == {key: answer[key] for key in told}
+
+
+def test_a_patch_says_which_sitting_it_belongs_to(alice: httpx2.Client, server: Site) -> None:
+    """Text that changes takes a new place: beside what was saved in the same sitting."""
+    assert server.services is not None
+    first, other = save(alice, "first", sitting="monday"), save(alice, "other", sitting="tuesday")
+    alice.patch(path(first), json={"content": "Changed.", "sitting": "tuesday"})
+    refused = alice.patch(path(other), json={"content": "x", "sitting": "s" * 65})
+    with server.services.engine.read() as tx:
+        places = dict(tx.rows("SELECT name, place FROM structured_memories"))
+
+    assert {"other": 0, "first": 1} == places
+    assert (400, "sitting") == (refused.status_code, refused.json()["field"])
 
 
 def test_null_in_a_patch_clears_three_fields_and_means_absent_elsewhere(alice: httpx2.Client) -> None:

@@ -1,7 +1,7 @@
 """The server as one ASGI application: every face's routes in one table, one way in and one way out.
 
 A request goes: name check, route, credential, right, body, handler on a thread, answer. What needs no body takes one thread; what has one
-is admitted before its body is read.
+is admitted before its body is read. What may wait for the database's one writer has threads of its own, so that reads go on beside it.
 """
 
 import logging
@@ -30,6 +30,8 @@ from pegword.settings import Settings
 
 IN_WORK_MAX = 512
 PROBES_AT_ONCE_MAX = 8
+WRITERS_AT_ONCE_MAX = 24
+WRITES_IN_WORK_MAX = 256  # of `IN_WORK_MAX`, so that a line of writers never fills the server
 
 Scope = MutableMapping[str, Any]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
@@ -73,7 +75,9 @@ class App:
         self._names = Names(settings.server_host)
         self._bodies = Bodies()
         self._in_work = 0
+        self._writes_in_work = 0
         self._probes: anyio.CapacityLimiter | None = None
+        self._writers: anyio.CapacityLimiter | None = None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -111,14 +115,27 @@ class App:
         if self._in_work > IN_WORK_MAX:
             raise Overloaded("the server works on as many requests as it can; try again", retry_after_s=1)
         if route.body is None:
-            return await run_in_threadpool(lambda: self._run(request, route, self._admitted(request, route, path)))
+            return await self._on_thread(route, lambda: self._run(request, route, self._admitted(request, route, path)))
         call = await run_in_threadpool(self._admitted, request, route, path)
         body = await self._bodies.read(request.headers, request.receive, route.body_bytes_max)
         request.left_unread = False
         try:
-            return await run_in_threadpool(self._run, request, route, call, body)
+            return await self._on_thread(route, lambda: self._run(request, route, call, body))
         finally:
             self._bodies.release(len(body))
+
+    async def _on_thread(self, route: Route, work: Callable[[], Reply]) -> Reply:
+        """Do *work* on one of the threads that are there for such a route."""
+        if not route.may_wait:
+            return await run_in_threadpool(work)
+        self._writers = self._writers or anyio.CapacityLimiter(WRITERS_AT_ONCE_MAX)
+        if self._writes_in_work >= WRITES_IN_WORK_MAX:
+            raise Overloaded("as many writes wait as may; nothing was changed; try again", retry_after_s=1)
+        self._writes_in_work += 1
+        try:
+            return await anyio.to_thread.run_sync(work, limiter=self._writers)
+        finally:
+            self._writes_in_work -= 1
 
     def _admitted(self, request: _Request, route: Route, path: dict[str, str]) -> Call:
         """The call of a caller who has the right that the route asks for."""

@@ -31,7 +31,7 @@ class ExplainedMemory(msgspec.Struct, kw_only=True):
 
 
 class Explained(msgspec.Struct, kw_only=True):
-    """Why a turn showed what it showed, worked out again from the versions that it saw."""
+    """Why a turn showed what it showed, as its receipt says, and the block, rendered again from the versions that it saw."""
 
     receipt: str
     at: str

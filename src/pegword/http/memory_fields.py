@@ -15,6 +15,7 @@ from pegword.core.memory import (
     KIND_WORDS,
     NAME_CHARS_MAX,
     PRIORITIES,
+    SITTING_CHARS_MAX,
     SOURCES,
     TAGS_MAX,
 )
@@ -39,6 +40,8 @@ Priority = Annotated[str, Meta(extra_json_schema={"enum": list(PRIORITIES)})]
 Source = Annotated[str, Meta(description="who says so", extra_json_schema={"enum": list(SOURCES)})]
 Confidence = Annotated[float, Meta(extra_json_schema={"minimum": 0.0, "maximum": 1.0})]
 Expiry = Annotated[str | float, Meta(description="ISO 8601 (without a zone: UTC) or seconds since 1970")]
+Sitting = Annotated[str, Meta(description=f"a name for what is saved together, at most {SITTING_CHARS_MAX} characters")]
+SessionName = Annotated[str, Meta(description="the conversation that this comes from")]
 Expected = Annotated[int, Meta(ge=0, description="the version that the memory must be at; 0: it must not exist")]
 Expired = Annotated[bool, Meta(description="also what has expired")]
 Claim = Annotated[bool, Meta(description="accepted and answered with a warning: only a human verifies")]

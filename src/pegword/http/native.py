@@ -19,6 +19,8 @@ from pegword.http.memory_fields import (
     Expiry,
     Kind,
     Priority,
+    SessionName,
+    Sitting,
     Source,
     Tags,
     expected_version,
@@ -56,6 +58,8 @@ class PatchBody(Body, kw_only=True):
     confidence: Confidence | None = None
     source: Source | None = None
     expires_at: Expiry | UnsetType | None = UNSET
+    sitting: Sitting = ""
+    session: SessionName = ""
     expected_version: Expected | None = None
     verified: Claim = False
 
@@ -67,7 +71,7 @@ class RevertBody(Body, kw_only=True):
     expected_version: Expected | None = None
 
 
-class TurnSession(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+class TurnSession(msgspec.Struct, kw_only=True):
     """The conversation that a turn belongs to."""
 
     workstream_id: str | None = None
@@ -126,6 +130,8 @@ def change_memory(call: Call, body: PatchBody) -> Answer:
         confidence=body.confidence,
         source=body.source,
         expires_at=_expiry(body.expires_at),
+        sitting=body.sitting,
+        session=body.session,
         expected_version=expected_version(call, body.expected_version),
         claims_verified=body.verified,
     )
@@ -214,5 +220,5 @@ ROUTES = (
     Route("GET", _ONE + "/versions", list_versions, "read", VersionPage),
     Route("POST", _ONE + "/revert", revert_memory, "write", SavedRecord, RevertBody, conditional=True),
     Route("POST", _TURN, take_turn, "read", TurnAnswer, TurnBody, body_bytes_max=TURN_BYTES_MAX),
-    Route("GET", _TURN + "/{receipt}", explain_turn, "read", Explained),
+    Route("GET", _TURN + "/{receipt}", explain_turn, "read", Explained, settles=True),
 )

@@ -9,7 +9,7 @@ import msgspec
 from msgspec import Meta
 
 from pegword.core.caller import scope_of, scopes_of
-from pegword.core.memory import SITTING_CHARS_MAX, Draft, parse_time
+from pegword.core.memory import Draft, parse_time
 from pegword.http.memory_fields import (
     Claim,
     Confidence,
@@ -24,6 +24,8 @@ from pegword.http.memory_fields import (
     Priority,
     ScopeId,
     ScopeWord,
+    SessionName,
+    Sitting,
     Source,
     Tags,
     Type,
@@ -78,8 +80,8 @@ class SaveBody(Body, kw_only=True):
     confidence: Confidence | None = None
     source: Source | None = None
     expires_at: Expiry | None = None
-    sitting: Annotated[str, Meta(description=f"a name for what is saved together, at most {SITTING_CHARS_MAX} characters")] = ""
-    session: Annotated[str, Meta(description="the conversation that this comes from")] = ""
+    sitting: Sitting = ""
+    session: SessionName = ""
     expected_version: Expected | None = None
     verified: Claim = False
 

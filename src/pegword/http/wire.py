@@ -7,7 +7,7 @@ what a request names without effect comes back as a warning.
 import difflib
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, ClassVar, TypeVar, get_args
 from urllib.parse import parse_qsl
 
@@ -32,7 +32,6 @@ _ESCAPED_SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _PLAIN_INTEGER = re.compile(r"-?[0-9]{1,19}", re.ASCII)
 _MISSING = re.compile(r"missing required field `(\w+)`")
-_SURPLUS = re.compile(r"unknown field `(.*)` - at `\$\.(.*)`$", re.DOTALL)
 _AT = re.compile(r" - at (?:`key` in )?`\$\.?(.*)`$")
 _EXPECTED = re.compile(r"^Expected `([^`]*)`(?: (>=|<=) (-?[0-9]+)| of length (<=) ([0-9]+))?")
 _NOUNS = {
@@ -88,7 +87,7 @@ def body_of(kind: type[BodyT], body: bytes | bytearray) -> tuple[BodyT, tuple[st
     known = kind.__struct_fields__
     used = {name: given[name] for name in known if name in given and (given[name] is not None or name in kind.clearable)}
     try:
-        return msgspec.convert(used, kind), _warnings(given, known)
+        return msgspec.convert(used, kind), _warnings(_ignored(given, kind))
     except msgspec.ValidationError as error:
         raise _invalid(str(error)) from None
 
@@ -184,8 +183,19 @@ def _check_whole(value: Any, field: str) -> None:
             _check_whole(part, field)
 
 
-def _warnings(given: Mapping[str, Any], known: Iterable[str]) -> tuple[str, ...]:
-    ignored = [name for name in given if name not in set(known)]
+def _ignored(given: Mapping[str, Any], kind: type[msgspec.Struct]) -> Iterator[str]:
+    """The names in *given* that a *kind* does not have, and those of the objects in it, written ``object.name``."""
+    fields = {field.name: field.type for field in msgspec.structs.fields(kind)}
+    yield from (name for name in given if name not in fields)
+    for name, type_ in fields.items():
+        part = given.get(name)
+        inner = next((k for k in (type_, *get_args(type_)) if isinstance(k, type) and issubclass(k, msgspec.Struct)), None)
+        if inner is not None and isinstance(part, dict):
+            yield from (f"{name}.{below}" for below in _ignored(part, inner))
+
+
+def _warnings(names: Iterable[str]) -> tuple[str, ...]:
+    ignored = list(names)
     warnings = [
         f"{_shown(name)}: set by the server; ignored" if name in _READ_ONLY else f"{_shown(name)}: no such field here; ignored"
         for name in ignored[:WARNED_FIELDS_MAX]
@@ -228,9 +238,6 @@ def _from_text(name: str, text: str, kind: Any) -> Any:
 
 def _invalid(message: str) -> Invalid:
     """One sentence for what msgspec has found."""
-    surplus = _SURPLUS.search(message)
-    if surplus:
-        return Invalid(f"{surplus[2]} has no field {_shown(surplus[1])}", field=surplus[2])
     missing = _MISSING.search(message)
     where = _AT.search(message)
     path = where[1] if where else ""
