@@ -1,8 +1,10 @@
 """The embedded library, and the public names of the package."""
 
+import contextlib
+import inspect
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 
@@ -142,6 +144,115 @@ def test_what_cannot_be_saved_names_its_field(memories: OpenMemories, arguments:
     with pytest.raises(Invalid) as refusal:
         memories.save("a", "b", **arguments)  # type: ignore[arg-type]
     assert field == refusal.value.field
+
+
+# Of each method, arguments that hold; and what is wrong everywhere.
+CALLS: dict[str, dict[str, object]] = {
+    "save": {
+        "name": "a", "content": "b", "description": "c", "kind": "user", "scope": "global", "scope_id": "", "tags": ["t"],
+        "priority": "low",
+        "confidence": 0.5, "source": "tool", "expires_at": "2030-01-01", "sitting": "s", "session": "s", "expected_version": 0,
+    },
+    "get": {"name": "kept", "scope": "global", "scope_id": ""},
+    "get_by_id": {"memory_id": "00000000-0000-4000-8000-000000000001"},
+    "search": {"query": "tea", "scope": "", "scope_id": "", "kind": "", "tag": "", "limit": 5, "include_expired": True},
+    "list": {"scope": "", "scope_id": "", "kind": "", "tag": "", "limit": 5, "include_expired": True},
+    "update": {
+        "memory_id": "00000000-0000-4000-8000-000000000001", "content": "b", "description": "c", "kind": "user", "tags": ["t"],
+        "priority": "low", "confidence": 0.5, "source": "tool", "expires_at": 4e9, "sitting": "s",
+        "session": "s", "expected_version": 1,
+    },
+    "versions": {"memory_id": "00000000-0000-4000-8000-000000000001"},
+    "revert": {"memory_id": "00000000-0000-4000-8000-000000000001", "version": 1, "expected_version": 1},
+    "delete": {"name": "kept", "scope": "global", "scope_id": ""},
+    "delete_by_id": {"memory_id": "00000000-0000-4000-8000-000000000001"},
+    "turn": {"messages": "tea", "workstream_id": "", "mode": "tail", "k": 1, "budget_chars": 500},
+    "explain": {"receipt": "00000000-0000-4000-8000-000000000002"},
+}  # fmt: skip
+ODD = [
+    None, True, 5, -1, 0, 0.5, float("nan"), float("inf"), 10**30, -(10**30), 10**5_000, b"x", "", "x", "\0", "\ud800", "a\ud800",
+    "x" * 70_000,
+    [], [5], ["\ud800"], ["\0"], [None], {}, {"a": 1}, {5}, (), object(), datetime.max, datetime.min, datetime(2030, 1, 1).date(),
+    Path("x"),
+    [{}], [{"role": 5}], [{"role": "user", "content": 5}], [{"role": "user", "content": "\ud800"}], [{"role": "user"}, "x"],
+]  # fmt: skip
+# Of what types each argument may be; everything else is refused naming it.
+TYPES: dict[str, tuple[type, ...]] = {
+    "tags": (list, tuple, set, type(None)), "confidence": (int, float, type(None)), "limit": (int,), "version": (int,),
+    "expires_at": (str, int, float, datetime, type(None)), "expected_version": (int, type(None)), "include_expired": (bool,),
+    "messages": (str, list, tuple), "k": (int, type(None)), "budget_chars": (int, type(None)), "description": (str, type(None)),
+    "priority": (str, type(None)), "source": (str, type(None)),
+}  # fmt: skip
+
+
+def error_of(call: Callable[[], object]) -> PegwordError | None:
+    """The error of ours that *call* ends with, if it does; any other is let through."""
+    try:
+        call()
+    except PegwordError as error:
+        return error
+    return None
+
+
+@pytest.mark.parametrize(("method", "argument"), [(method, argument) for method, named in CALLS.items() for argument in named])
+def test_whatever_an_argument_is_the_error_is_one_of_ours_and_names_it(memories: OpenMemories, method: str, argument: str) -> None:
+    """No TypeError, no AttributeError, none of the database's own: wrong types are `Invalid`, and so is a bool for a number."""
+    memories.save("kept", "Green tea.")
+    types = TYPES.get(argument, (str, type(None)) if (argument, method) in {("kind", "save"), ("kind", "update")} else (str,))
+    types = (*types, type(None)) if (method, argument) == ("update", "content") else types
+    for value in ODD:
+        wrong = not isinstance(value, types) or (isinstance(value, bool) and bool not in types)
+        error = error_of(lambda value=value: getattr(memories, method)(**{**CALLS[method], argument: value}))
+        named = isinstance(error, Invalid) and error.field.partition("[")[0] == argument
+        assert named or not wrong, (type(value), error)
+    for name in ("kept", "a"):
+        with contextlib.suppress(NotFound):
+            memories.delete(name)
+
+
+def test_the_calls_of_that_test_are_all_methods_with_all_their_arguments() -> None:
+    """A new argument is tried too."""
+    methods = {name: value for name, value in vars(OpenMemories).items() if not name.startswith("_") and name != "close"}
+
+    assert {name: set(inspect.signature(value).parameters) - {"self"} for name, value in methods.items()} == {
+        name: set(named) for name, named in CALLS.items()
+    }
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        ({"name": 5}, "name must be a text: it is of type int"),
+        ({"content": None}, "content must be a text: it is None"),
+        ({"tags": "one text"}, "tags must be a sequence of texts: it is of type str"),
+        ({"tags": [5]}, "tags must be a sequence of texts: it is of type list"),
+        ({"confidence": True}, "confidence must be a number: it is of type bool"),
+        ({"confidence": "high"}, "confidence must be a number: it is of type str"),
+        ({"expires_at": True}, "expires_at must be a datetime, a text or a number of seconds: it is of type bool"),
+        ({"expected_version": 1.0}, "expected_version must be an integer: it is of type float"),
+        ({"expected_version": 10**30}, "expected_version must be an integer of 64 bits"),
+    ],
+)
+def test_a_wrong_type_is_said_in_a_sentence(memories: OpenMemories, arguments: dict[str, object], sentence: str) -> None:
+    with pytest.raises(Invalid) as refusal:
+        memories.save(**{"name": "a", "content": "b", **arguments})  # type: ignore[arg-type]
+    assert sentence == str(refusal.value)
+
+
+@pytest.mark.parametrize("messages", [["hello"], [{"role": "user"}, 5]])
+def test_a_message_that_is_no_mapping_is_named(memories: OpenMemories, messages: list[object]) -> None:
+    with pytest.raises(Invalid, match=rf"^messages\[{len(messages) - 1}\] must be a mapping with role and content: it is of type"):
+        memories.turn(messages)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [{"database": 5}, {"database": b"x"}, {"database": "a\0b"}, {"database": "a\ud800"}, {"user": 5}, {"user": "\ud800"}, {"config": 5}],
+)
+def test_what_cannot_be_opened_names_its_argument(tmp_path: Path, arguments: dict[str, object]) -> None:
+    with pytest.raises(Invalid) as refusal:
+        open_memories(**{"database": tmp_path / "m.db", **arguments})  # type: ignore[arg-type]
+    assert refusal.value.field in {*arguments, "name"}
 
 
 def test_limits_below_one_are_refused_not_read_as_all(memories: OpenMemories) -> None:

@@ -1,10 +1,12 @@
 """The embedded library: memories in this process, on the same file that the server and the command line use."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import UTC, datetime
+from functools import wraps
+from inspect import signature
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, ParamSpec, Self, TypeVar
 
 from pegword.assembly import clock_us, open_services, random_id
 from pegword.core.caller import Caller, Scope, Session, scope_of, scopes_of
@@ -14,13 +16,89 @@ from pegword.services.bundle import Services
 from pegword.services.memories import LIST_DEFAULT, SEARCH_DEFAULT, Changes, Page, Saved, SearchResult
 from pegword.services.receipts import Explanation
 from pegword.services.turns import Turn
-from pegword.settings import Settings, database_path, load, local_user_name
+from pegword.settings import Settings, checked_path, database_path, load, local_user_name
 
 CREDENTIAL = "library"
 NEVER_WORD = "never"
 URL_PREFIX = "sqlite:"
 
+INTEGER_MIN, INTEGER_MAX = -(2**63), 2**63 - 1
+
 Time = datetime | str | float
+Conversation = str | Sequence[Mapping[str, Any]]
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def _checked(method: Callable[P, R]) -> Callable[P, R]:
+    """*method*, with each argument held against its annotation before anything is done: `Invalid` names the one at fault."""
+    form = signature(method)
+    checks = {name: _CHECKS[parameter.annotation] for name, parameter in form.parameters.items() if name != "self"}
+
+    @wraps(method)
+    def checking(*arguments: P.args, **named: P.kwargs) -> R:
+        for name, value in form.bind(*arguments, **named).arguments.items():
+            if name in checks:
+                checks[name](value, name)
+        return method(*arguments, **named)
+
+    return checking
+
+
+def _is(what: str, test: Callable[[Any], bool]) -> Callable[[Any, str], None]:
+    """A check that an argument is *what*."""
+
+    def check(value: Any, field: str) -> None:
+        if not test(value):
+            raise Invalid(f"{field} must be {what}: it is {'None' if value is None else f'of type {type(value).__name__}'}", field=field)
+
+    return check
+
+
+def _check_integer(value: Any, field: str) -> None:
+    _is("an integer", _is_integer)(value, field)
+    if not INTEGER_MIN <= value <= INTEGER_MAX:
+        raise Invalid(f"{field} must be an integer of 64 bits", field=field)
+
+
+def _check_messages(value: Any, field: str) -> None:
+    _is("a text or a sequence of messages", lambda v: isinstance(v, Sequence) and not isinstance(v, bytes | bytearray))(value, field)
+    for at, message in enumerate(() if isinstance(value, str) else value):
+        _is("a mapping with role and content", lambda v: isinstance(v, Mapping))(message, f"{field}[{at}]")
+
+
+def _is_texts(value: Any) -> bool:
+    # a text is a sequence of texts too, and its letters are not what was meant
+    one = isinstance(value, str | Mapping) or not isinstance(value, Collection)
+    return not one and all(isinstance(part, str) for part in value)
+
+
+def _is_integer(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, float) or (_is_integer(value) and INTEGER_MIN <= value <= INTEGER_MAX)
+
+
+def _or_none(check: Callable[[Any, str], None]) -> Callable[[Any, str], None]:
+    return lambda value, field: None if value is None else check(value, field)
+
+
+_check_text = _is("a text", lambda v: isinstance(v, str))
+_CHECKS: Mapping[object, Callable[[Any, str], None]] = {
+    str: _check_text,
+    str | None: _or_none(_check_text),
+    int: _check_integer,
+    int | None: _or_none(_check_integer),
+    bool: _is("True or False", lambda v: isinstance(v, bool)),
+    float | None: _or_none(_is("a number", _is_number)),
+    Sequence[str] | None: _or_none(_is("a sequence of texts", _is_texts)),
+    Time | None: _or_none(_is("a datetime, a text or a number of seconds", lambda v: isinstance(v, datetime | str) or _is_number(v))),
+    Conversation: _check_messages,
+}
+_check_path = _or_none(_is("a path or a text", lambda v: isinstance(v, str | Path)))
 
 
 def open_memories(
@@ -49,13 +127,16 @@ def open_memories(
         Invalid: The path, the user's name or a setting cannot be used.
         Unavailable: The file cannot be opened or is held by somebody else.
     """
+    _check_path(database, "database")
+    _check_path(config, "config")
+    _CHECKS[str | None](user, "user")
     in_force = settings if settings is not None else load(None if config is None else Path(config))
     if database is None:
         path = database_path(in_force.database_url)
     elif isinstance(database, str) and database.startswith(URL_PREFIX):
         path = database_path(database)
     else:
-        path = Path(database)
+        path = checked_path(Path(database))
     services = open_services(path, in_force, clock=clock, new_id=new_id)
     try:
         owner = services.access.ensure_user(local_user_name() if user is None else user)
@@ -92,6 +173,7 @@ class OpenMemories:
             self._closed = True
             self._services.close()
 
+    @_checked
     def save(
         self,
         name: str,
@@ -141,14 +223,17 @@ class OpenMemories:
         )  # fmt: skip
         return self._open().memories.save(self._caller, draft)
 
+    @_checked
     def get(self, name: str, *, scope: str = "global", scope_id: str = "") -> Memory:
         """The memory of that name, expired or not. Counts an access. Raises `NotFound`."""
         return self._open().memories.get(self._caller, self._scope(scope, scope_id), name)
 
+    @_checked
     def get_by_id(self, memory_id: str) -> Memory:
         """The memory of that id, expired or not. Counts an access. Raises `NotFound`."""
         return self._open().memories.get_by_id(self._caller, memory_id)
 
+    @_checked
     def search(
         self,
         query: str,
@@ -169,6 +254,7 @@ class OpenMemories:
             self._caller, visible, query, kind=kind, tag=tag, limit=_limit(limit), include_expired=include_expired
         )
 
+    @_checked
     def list(
         self,
         *,
@@ -183,6 +269,7 @@ class OpenMemories:
         visible = scopes_of(self._caller, scope, scope_id)
         return self._open().memories.list(self._caller, visible, kind=kind, tag=tag, limit=_limit(limit), include_expired=include_expired)
 
+    @_checked
     def update(
         self,
         memory_id: str,
@@ -195,34 +282,41 @@ class OpenMemories:
         confidence: float | None = None,
         source: str | None = None,
         expires_at: Time | None = None,
+        sitting: str = "",
+        session: str = "",
         expected_version: int | None = None,
     ) -> Saved:
         """Change some fields of a memory. None keeps a field; "", () and ``"never"`` clear description, tags and expiry."""
         changes = Changes(
             content=content, description=description, kind=kind, tags=_tags(tags), priority=priority, confidence=confidence,
-            source=source, expires_at=_time(expires_at), expected_version=expected_version,
+            source=source, expires_at=_time(expires_at), sitting=sitting, session=session, expected_version=expected_version,
         )  # fmt: skip
         return self._open().memories.update(self._caller, memory_id, changes)
 
+    @_checked
     def versions(self, memory_id: str) -> tuple[Version, ...]:
         """Every version of a memory, newest first; the first one is how it stands."""
         return self._open().memories.versions(self._caller, memory_id)
 
+    @_checked
     def revert(self, memory_id: str, version: int, *, expected_version: int | None = None) -> Saved:
         """Make a memory say again what it said at *version*, as a new version by this agent. Raises `NotFound`."""
         return self._open().memories.revert(self._caller, memory_id, version, expected_version=expected_version)
 
+    @_checked
     def delete(self, name: str, *, scope: str = "global", scope_id: str = "") -> Memory:
         """Delete the memory of that name for good, with its versions; return what it was. Raises `NotFound`."""
         return self._open().memories.delete(self._caller, self._scope(scope, scope_id), name)
 
+    @_checked
     def delete_by_id(self, memory_id: str) -> Memory:
         """Delete the memory of that id for good, with its versions; return what it was. Raises `NotFound`."""
         return self._open().memories.delete_by_id(self._caller, memory_id)
 
+    @_checked
     def turn(
         self,
-        messages: str | Sequence[Mapping[str, Any]],
+        messages: Conversation,
         *,
         workstream_id: str = "",
         mode: str = "system",
@@ -242,6 +336,7 @@ class OpenMemories:
         said = [{"role": "user", "content": messages}] if isinstance(messages, str) else messages
         return self._open().turns.turn(self._caller, Session(workstream_id), said, mode=mode, k=k, budget_chars=budget_chars)
 
+    @_checked
     def explain(self, receipt: str) -> Explanation:
         """Why a turn of this user showed what it showed. Receipts are kept 7 days. Raises `NotFound`."""
         return self._open().turns.explain(self._caller, receipt)
@@ -268,8 +363,6 @@ def _time(value: Time | None) -> int | None:
 
 
 def _tags(tags: Sequence[str] | None) -> tuple[str, ...] | None:
-    if isinstance(tags, str):  # a text is a sequence of texts too, and its letters are not what was meant
-        raise Invalid("tags must be a sequence of texts, not one text", field="tags")
     return None if tags is None else tuple(tags)
 
 
