@@ -39,7 +39,7 @@ CLIENTS := 1.6.9 1.7.4 1.8.7
 clients: $(CLIENTS:%=.venv-clients/turnstone-%/ready.stamp)
 
 .venv-clients/turnstone-%/ready.stamp:
-	@echo "Installing the Turnstone client $* into .venv-clients/turnstone-$* ..."
+	@echo "Installing the Turnstone client $* ($(strip $(foreach n,1 2 3,$(if $(filter $*,$(word $n,$(CLIENTS))),$n))) of $(words $(CLIENTS)), about 25 s) into .venv-clients/turnstone-$* ..."
 	@$(PYTHON) -m venv .venv-clients/turnstone-$*
 	@.venv-clients/turnstone-$*/bin/python -m pip install --quiet --disable-pip-version-check turnstone==$*
 	@touch $@

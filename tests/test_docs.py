@@ -5,6 +5,7 @@
 
 import os
 import re
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -75,8 +76,7 @@ def test_every_link_to_a_file_leads_to_one(page: Path) -> None:
 def test_every_page_can_be_reached_from_the_readme() -> None:
     linked = set(re.findall(r"\]\((docs/[^)#]+)", text_of(ROOT / "README.md")))
 
-    missing = {_page_name(page) for page in DOCS.glob("*.md")} - linked - {"docs/benchmarks.md"}
-    assert missing == set()
+    assert {_page_name(page) for page in DOCS.glob("*.md")} - linked == set()
 
 
 def test_every_route_is_documented_and_every_documented_route_exists(tmp_path: Path) -> None:
@@ -146,6 +146,22 @@ def test_the_top_of_the_changelog_is_the_version_of_the_package() -> None:
     assert top is not None
     assert top[1] in ("Unreleased", __version__)
     assert f'version = "{__version__}"' in text_of(ROOT / "pyproject.toml")
+
+
+def test_every_dependency_is_listed_with_its_reason() -> None:
+    """The tables of CONTRIBUTING.md name what pyproject.toml asks for, and nothing else."""
+    project = tomllib.loads(text_of(ROOT / "pyproject.toml"))["project"]
+    groups = [project["dependencies"], *project["optional-dependencies"].values()]
+    needed = {re.split(r"[<>=~!\[; ]", requirement)[0] for group in groups for requirement in group}
+    rows = [
+        row
+        for row in re.findall(r"^\| ([^|]+) \| ([^|]+) \| ([^|]+) \|$", text_of(ROOT / "CONTRIBUTING.md"), re.MULTILINE)
+        if row[0] != "library"
+    ]
+    listed = [name for names, _, _ in rows for name in names.split(", ")]
+
+    assert sorted(needed) == sorted(listed)
+    assert [] == [names for names, purpose, why in rows if not purpose.strip() or not why.strip()]
 
 
 def test_every_fate_of_a_memory_is_explained() -> None:
