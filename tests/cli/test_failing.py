@@ -203,7 +203,7 @@ def test_a_file_that_is_no_database_of_ours_is_refused_and_left_alone(cli: Cli) 
     connection.close()
     before = text.read_bytes(), foreign.read_bytes()
 
-    check(cli("save", "a", "b", "--database", f"sqlite://{foreign}"), 2, "another program")
+    check(cli("save", "a", "b", "--database", f"sqlite://{foreign}"), 2, "is no database of Pegword; name another file")
     assert cli("save", "a", "b", "--database", f"sqlite://{text}").code == 1
 
     assert before == (text.read_bytes(), foreign.read_bytes())

@@ -243,7 +243,7 @@ def test_the_same_name_in_three_scopes_is_three_memories(alice: httpx2.Client) -
         (
             {"name": "a", "content": "x", "scope": "coordinator"},
             "scope",
-            "invalid scope: coordinator; must be one of ['global', 'user', 'workstream']",
+            "invalid scope: coordinator cannot be used here; must be one of ['global', 'user', 'workstream']",
         ),
         ({"name": "a", "content": "x", "scope_id": "y"}, "scope_id", "scope_id is not allowed with global scope"),
         ({"name": "a", "content": "x", "scope": "workstream"}, "scope_id", "scope_id is required for workstream scope"),

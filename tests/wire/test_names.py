@@ -115,7 +115,7 @@ def test_a_delete_without_the_right_scope_says_so(alice: httpx2.Client) -> None:
     save(alice)
     cases = {
         "scope=bogus": (400, "invalid scope: bogus; must be one of ['global', 'user', 'workstream']"),
-        "scope=coordinator": (400, "invalid scope: coordinator; must be one of ['global', 'user', 'workstream']"),
+        "scope=coordinator": (400, "invalid scope: coordinator cannot be used here; must be one of ['global', 'user', 'workstream']"),
         "scope_id=z": (400, "scope_id is not allowed with global scope"),
         "scope=workstream": (400, "scope_id is required for workstream scope"),
         "scope=user&scope_id=someone-else": (403, "Cannot access another user's memories"),

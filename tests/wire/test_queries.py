@@ -120,7 +120,10 @@ def test_a_route_without_parameters_says_so(alice: httpx2.Client) -> None:
         ({"query": ["x"]}, "query must be a text"),
         ({"query": "x", "scope_id": "z"}, "scope is required when scope_id is provided"),
         ({"query": "x", "scope": "global", "scope_id": "z"}, "scope_id is not allowed with global scope"),
-        ({"query": "x", "scope": "coordinator"}, "invalid scope: coordinator; must be one of ['global', 'user', 'workstream']"),
+        (
+            {"query": "x", "scope": "coordinator"},
+            "invalid scope: coordinator cannot be used here; must be one of ['global', 'user', 'workstream']",
+        ),
         ({"query": "x", "include_expired": 1}, "include_expired must be true or false"),
     ],
 )

@@ -1,14 +1,30 @@
 """The table of commands."""
 
+from collections.abc import Callable, Mapping
 from typing import Annotated
 
 import typer
 
 from pegword.cli import people, reading, saving, serving, turning, upkeep
+from pegword.cli.asking import expanded
 from pegword.cli.failing import EXIT_CODES
 
 HELP = "Memory for LLM agents: short named notes, of which the few that matter stand in the next turn."
 HELP_COLUMNS = 100
+COMMANDS: Mapping[str, Callable[..., None]] = {
+    "serve": serving.serve,
+    "save": saving.save,
+    "search": reading.search,
+    "list": reading.list_,
+    "show": reading.show,
+    "delete": saving.delete,
+    "turn": turning.turn,
+    "versions": reading.versions,
+    "revert": saving.revert,
+    "reindex": upkeep.reindex,
+    "config": upkeep.config_,
+    "version": upkeep.version,
+}
 
 
 def _print_version(asked: bool) -> None:
@@ -33,18 +49,8 @@ def build() -> typer.Typer:
         context_settings={"max_content_width": HELP_COLUMNS, "help_option_names": ["--help", "-h"]},
     )
     app.callback(help=HELP)(_callback)
-    app.command("serve")(serving.serve)
-    app.command("save")(saving.save)
-    app.command("search")(reading.search)
-    app.command("list")(reading.list_)
-    app.command("show")(reading.show)
-    app.command("delete")(saving.delete)
-    app.command("turn")(turning.turn)
-    app.command("versions")(reading.versions)
-    app.command("revert")(saving.revert)
-    app.command("reindex")(upkeep.reindex)
+    for name, command in COMMANDS.items():
+        app.command(name)(expanded(command))
     app.add_typer(people.users, name="user")
     app.add_typer(people.keys, name="key")
-    app.command("config")(upkeep.config_)
-    app.command("version")(upkeep.version)
     return app

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from pegword.cli import output
 
 if TYPE_CHECKING:
-    from pegword.core.caller import Caller, Scope
+    from pegword.core.caller import Caller
     from pegword.core.people import User
     from pegword.services.bundle import Services
     from pegword.settings import Settings
@@ -32,19 +32,6 @@ class Opened:
     def caller(self, name: str | None) -> "Caller":
         """Who a command acts for: a person typed it, so it is a human's."""
         return self.services.access.person(self.user(name))
-
-    def memory_id(self, caller: "Caller", name: str | None, memory_id: str | None, scope: str, scope_id: str) -> str:
-        """The id of the memory that is meant, by id or by name in a scope."""
-        if memory_id is not None:
-            check_one(name, memory_id)
-            return memory_id
-        return self.services.memories.get(caller, self.scope(caller, scope, scope_id), check_one(name, memory_id), counted=False).memory_id
-
-    def scope(self, caller: "Caller", word: str, scope_id: str) -> "Scope":
-        """The one scope that is meant."""
-        from pegword.core.caller import scope_of
-
-        return scope_of(caller, word, scope_id)
 
 
 @contextmanager
@@ -73,12 +60,3 @@ def opened(database: str | None, config: Path | None, *, makes: bool = False, qu
 
 def _nothing(_line: str) -> None:
     """Tell nothing."""
-
-
-def check_one(name: str | None, memory_id: str | None) -> str:
-    """*name*, if exactly one of name and id was given; else `Invalid`."""
-    from pegword.core.errors import Invalid
-
-    if (name is None) == (memory_id is None):
-        raise Invalid("name one memory: by NAME, or by --id ID", field="name")
-    return name or ""

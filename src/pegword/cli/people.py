@@ -5,8 +5,7 @@ from typing import Annotated
 import typer
 
 from pegword.cli import output, shapes
-from pegword.cli.opening import opened
-from pegword.cli.options import AsJson, Config, Database
+from pegword.cli.asking import OnStore, expanded
 from pegword.cli.times import minute_text, parse_expiry
 
 users = typer.Typer(help="Add and list users.", rich_markup_mode=None)
@@ -14,17 +13,17 @@ keys = typer.Typer(help="Make, list and revoke the keys of agents.", rich_markup
 
 
 @users.command("add")
+@expanded
 def add_user(
     name: Annotated[str, typer.Argument(metavar="NAME", help="Name of the new user.", show_default=False)],
     email: Annotated[str, typer.Option("--email", metavar="ADDRESS", help="Their address.", show_default=False)] = "",
-    as_json: AsJson = False,
-    database: Database = None,
-    config: Config = None,
+    *,
+    ask: OnStore,
 ) -> None:
     """Add a user."""
-    with opened(database, config, makes=True, quiet=as_json) as store:
+    with ask.opened(makes=True) as store:
         user = store.services.access.add_user(name, email)
-        if as_json:
+        if ask.as_json:
             output.document(shapes.user(user))
         else:
             output.say(f"added user {user.name}, id {user.user_id}")
@@ -33,11 +32,12 @@ def add_user(
 
 
 @users.command("list")
-def list_users(as_json: AsJson = False, database: Database = None, config: Config = None) -> None:
+@expanded
+def list_users(ask: OnStore) -> None:
     """List all users."""
-    with opened(database, config, quiet=as_json) as store:
+    with ask.opened() as store:
         everybody = store.services.access.users()
-        if as_json:
+        if ask.as_json:
             output.document({"users": [shapes.user(user) for user in everybody]})
         elif not everybody:
             output.say("there is no user yet; add one with: pegword user add NAME")
@@ -46,6 +46,7 @@ def list_users(as_json: AsJson = False, database: Database = None, config: Confi
 
 
 @keys.command("add")
+@expanded
 def add_key(
     user: Annotated[str, typer.Option("--user", metavar="NAME", help="Whose agent it is for.", show_default=False)],
     scopes: Annotated[
@@ -57,9 +58,8 @@ def add_key(
     ] = "",
     expires: Annotated[str | None, typer.Option("--expires", metavar="WHEN", help="90d, 12h, 30m, or a time. Default: never.")] = None,
     label: Annotated[str, typer.Option("--name", metavar="LABEL", help="What it is for.", show_default=False)] = "",
-    as_json: AsJson = False,
-    database: Database = None,
-    config: Config = None,
+    *,
+    ask: OnStore,
 ) -> None:
     """Make a key and print its token.
 
@@ -68,11 +68,11 @@ def add_key(
     from pegword.assembly import clock_us
 
     expires_at = parse_expiry(expires, clock_us(), "expires") or None
-    with opened(database, config, makes=True, quiet=as_json) as store:
+    with ask.opened(makes=True) as store:
         key, token = store.services.access.add_key(
             user, right=_highest(scopes), label=label, project_word=project_word, expires_at=expires_at
         )
-        if as_json:
+        if ask.as_json:
             output.document({"token": token, **shapes.key(key)})
             return
         output.say(token)
@@ -81,19 +81,19 @@ def add_key(
 
 
 @keys.command("list")
+@expanded
 def list_keys(
     user: Annotated[str, typer.Option("--user", metavar="NAME", help="Only this user's.", show_default=False)] = "",
-    as_json: AsJson = False,
-    database: Database = None,
-    config: Config = None,
+    *,
+    ask: OnStore,
 ) -> None:
     """List keys, the oldest first.
 
     Tokens are not shown, for they are not kept.
     """
-    with opened(database, config, quiet=as_json) as store:
+    with ask.opened() as store:
         found = store.services.access.keys(user)
-        if as_json:
+        if ask.as_json:
             output.document({"keys": [shapes.key(key) for key in found]})
         elif not found:
             output.say("there is no key yet; make one with: pegword key add --user NAME")
@@ -107,19 +107,19 @@ def list_keys(
 
 
 @keys.command("revoke")
+@expanded
 def revoke_key(
     key_id: Annotated[str, typer.Argument(metavar="KEY", help="Id of the key, as key list shows it.", show_default=False)],
-    as_json: AsJson = False,
-    database: Database = None,
-    config: Config = None,
+    *,
+    ask: OnStore,
 ) -> None:
     """End a key at once.
 
     From then on nobody gets in with its token.
     """
-    with opened(database, config, quiet=as_json) as store:
+    with ask.opened() as store:
         store.services.access.revoke_key(key_id)
-        if as_json:
+        if ask.as_json:
             output.document({"status": "ok", "key_id": key_id})
         else:
             output.say(f"revoked key {key_id}")

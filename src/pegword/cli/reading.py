@@ -6,21 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from pegword.cli import output, shapes
-from pegword.cli.opening import check_one, opened
-from pegword.cli.options import (
-    AsJson,
-    Config,
-    Database,
-    IncludeExpired,
-    KindFilter,
-    MemoryId,
-    NameOrNone,
-    ScopeFilter,
-    ScopeId,
-    ScopeWord,
-    TagFilter,
-    User,
-)
+from pegword.cli.asking import AsUser, Narrowed, Which
 from pegword.cli.times import minute_text
 
 if TYPE_CHECKING:
@@ -30,28 +16,21 @@ if TYPE_CHECKING:
 
 def search(
     query: Annotated[str, typer.Argument(metavar="QUERY", help='Words, and "phrases" in double quotes.', show_default=False)],
-    kind: KindFilter = "",
-    tag: TagFilter = "",
+    narrowed: Narrowed,
     limit: Annotated[int | None, typer.Option("--limit", metavar="N", min=1, help="At most this many; default 20, at most 50.")] = None,
-    include_expired: IncludeExpired = False,
-    scope: ScopeFilter = "",
-    scope_id: ScopeId = "",
-    user: User = None,
-    as_json: AsJson = False,
-    database: Database = None,
-    config: Config = None,
+    *,
+    ask: AsUser,
 ) -> None:
     """Search memories by words, best first."""
-    from pegword.core.caller import scopes_of
     from pegword.services.memories import SEARCH_DEFAULT
 
-    with opened(database, config, quiet=as_json) as store:
-        caller = store.caller(user)
+    with ask.opened() as store:
+        caller = store.caller(ask.user)
         found = store.services.memories.search(
-            caller, scopes_of(caller, scope, scope_id), query, kind=kind, tag=tag, limit=limit or SEARCH_DEFAULT,
-            include_expired=include_expired,
+            caller, narrowed.visible(caller), query, kind=narrowed.kind, tag=narrowed.tag, limit=limit or SEARCH_DEFAULT,
+            include_expired=narrowed.include_expired,
         )  # fmt: skip
-        if as_json:
+        if ask.as_json:
             output.document(shapes.search(found, store.settings))
             return
         rows = [
@@ -61,34 +40,27 @@ def search(
         ]  # fmt: skip
         _table_of(("SCORE", "NAME", "TYPE", "SCOPE", "CONTENT"), rows, found.total)
         if found.left_out:
-            output.note(f"the query is long: these words were left out: {', '.join(found.left_out)}")
+            output.note(f"the query is long: {found.left_out_n} of its words were left out, first of all {', '.join(found.left_out)}")
         if found.cut:
             output.note("phrases were looked for in the best candidates only")
 
 
 def list_(
-    kind: KindFilter = "",
-    tag: TagFilter = "",
+    narrowed: Narrowed,
     limit: Annotated[int | None, typer.Option("--limit", metavar="N", min=1, help="At most this many; default 100, at most 200.")] = None,
-    include_expired: IncludeExpired = False,
-    scope: ScopeFilter = "",
-    scope_id: ScopeId = "",
-    user: User = None,
-    as_json: AsJson = False,
-    database: Database = None,
-    config: Config = None,
+    *,
+    ask: AsUser,
 ) -> None:
     """List memories, the last saved first."""
-    from pegword.core.caller import scopes_of
     from pegword.services.memories import LIST_DEFAULT
 
-    with opened(database, config, quiet=as_json) as store:
-        caller = store.caller(user)
+    with ask.opened() as store:
+        caller = store.caller(ask.user)
         page = store.services.memories.list(
-            caller, scopes_of(caller, scope, scope_id), kind=kind, tag=tag, limit=limit or LIST_DEFAULT,
-            include_expired=include_expired,
+            caller, narrowed.visible(caller), kind=narrowed.kind, tag=narrowed.tag, limit=limit or LIST_DEFAULT,
+            include_expired=narrowed.include_expired,
         )  # fmt: skip
-        if as_json:
+        if ask.as_json:
             output.document(shapes.page(page, store.settings))
             return
         rows = [
@@ -99,25 +71,20 @@ def list_(
 
 
 def show(
-    name: NameOrNone = None,
-    memory_id: MemoryId = None,
+    which: Which,
     content: Annotated[bool, typer.Option("--content", help="Only the content, as it is stored.")] = False,
-    scope: ScopeWord = "global",
-    scope_id: ScopeId = "",
-    user: User = None,
-    as_json: AsJson = False,
-    database: Database = None,
-    config: Config = None,
+    *,
+    ask: AsUser,
 ) -> None:
     """Show one memory whole, expired or not."""
-    with opened(database, config, quiet=as_json) as store:
-        caller = store.caller(user)
-        plain_name = check_one(name, memory_id)
-        if memory_id is not None:
-            memory = store.services.memories.get_by_id(caller, memory_id)
+    with ask.opened() as store:
+        caller = store.caller(ask.user)
+        plain_name = which.plain_name()
+        if which.memory_id is not None:
+            memory = store.services.memories.get_by_id(caller, which.memory_id)
         else:
-            memory = store.services.memories.get(caller, store.scope(caller, scope, scope_id), plain_name)
-        if as_json:
+            memory = store.services.memories.get(caller, which.where(caller), plain_name)
+        if ask.as_json:
             output.document(shapes.memory(memory, store.settings))
         elif content:
             output.verbatim(memory.content)
@@ -125,25 +92,15 @@ def show(
             _show(memory, store.settings)
 
 
-def versions(
-    name: NameOrNone = None,
-    memory_id: MemoryId = None,
-    scope: ScopeWord = "global",
-    scope_id: ScopeId = "",
-    user: User = None,
-    as_json: AsJson = False,
-    database: Database = None,
-    config: Config = None,
-) -> None:
+def versions(which: Which, ask: AsUser) -> None:
     """List the versions of a memory.
 
     The newest comes first: it is how the memory stands.
     """
-    with opened(database, config, quiet=as_json) as store:
-        caller = store.caller(user)
-        wanted = store.memory_id(caller, name, memory_id, scope, scope_id)
-        kept = store.services.memories.versions(caller, wanted)
-        if as_json:
+    with ask.opened() as store:
+        caller = store.caller(ask.user)
+        kept = store.services.memories.versions(caller, which.id_in(store, caller))
+        if ask.as_json:
             output.document(
                 {"memory_id": kept[0].memory_id, "name": kept[0].name, "versions": [shapes.version(v, store.settings) for v in kept]}
             )

@@ -5,20 +5,10 @@ from typing import Annotated, Any
 import typer
 
 from pegword.cli import output, shapes
+from pegword.cli.asking import AsUser, Which
 from pegword.cli.inputs import content_of
-from pegword.cli.opening import Opened, check_one, opened
-from pegword.cli.options import (
-    AsJson,
-    Config,
-    Database,
-    ExpectedVersion,
-    MemoryId,
-    Name,
-    NameOrNone,
-    ScopeId,
-    ScopeWord,
-    User,
-)
+from pegword.cli.opening import Opened
+from pegword.cli.options import ExpectedVersion, Name, ScopeId, ScopeWord
 from pegword.cli.times import parse_expiry
 
 
@@ -45,52 +35,42 @@ def save(
     expected_version: ExpectedVersion = None,
     scope: ScopeWord = "global",
     scope_id: ScopeId = "",
-    user: User = None,
-    as_json: AsJson = False,
-    database: Database = None,
-    config: Config = None,
+    *,
+    ask: AsUser,
 ) -> None:
     """Save a memory: make it, or change the one of that name.
 
     What you do not name stays as it is stored. Every change is kept as a version. What a person saves counts as verified.
     """
     from pegword.assembly import clock_us
+    from pegword.core.caller import scope_of
     from pegword.core.memory import Draft
 
     text = content_of(content)
     tags = None if tag is None else tuple(t for t in tag if t)
     expires_at = parse_expiry(expires, clock_us(), "expires")
-    with opened(database, config, makes=True, quiet=as_json) as store:
-        caller = store.caller(user)
+    with ask.opened(makes=True) as store:
+        caller = store.caller(ask.user)
         draft = Draft(
-            name, text, store.scope(caller, scope, scope_id), description=description, kind=kind, tags=tags, priority=priority,
+            name, text, scope_of(caller, scope, scope_id), description=description, kind=kind, tags=tags, priority=priority,
             confidence=confidence, expires_at=expires_at, sitting=sitting, expected_version=expected_version,
         )  # fmt: skip
-        _tell(store, store.services.memories.save(caller, draft), as_json)
+        _tell(store, store.services.memories.save(caller, draft), ask.as_json)
 
 
-def delete(
-    name: NameOrNone = None,
-    memory_id: MemoryId = None,
-    scope: ScopeWord = "global",
-    scope_id: ScopeId = "",
-    user: User = None,
-    as_json: AsJson = False,
-    database: Database = None,
-    config: Config = None,
-) -> None:
+def delete(which: Which, ask: AsUser) -> None:
     """Delete a memory for good.
 
     Its versions, its place in the index and the receipts that name it go with it.
     """
-    with opened(database, config, quiet=as_json) as store:
-        caller = store.caller(user)
-        plain_name = check_one(name, memory_id)
-        if memory_id is not None:
-            gone = store.services.memories.delete_by_id(caller, memory_id)
+    with ask.opened() as store:
+        caller = store.caller(ask.user)
+        plain_name = which.plain_name()
+        if which.memory_id is not None:
+            gone = store.services.memories.delete_by_id(caller, which.memory_id)
         else:
-            gone = store.services.memories.delete(caller, store.scope(caller, scope, scope_id), plain_name)
-        if as_json:
+            gone = store.services.memories.delete(caller, which.where(caller), plain_name)
+        if ask.as_json:
             output.document(
                 {"status": "ok", "name": gone.name, "memory_id": gone.memory_id, "scope": gone.scope.kind, "scope_id": gone.scope.id}
             )
@@ -100,24 +80,19 @@ def delete(
 
 def revert(
     to: Annotated[int, typer.Option("--to", metavar="N", help="The version to go back to.", show_default=False)],
-    name: NameOrNone = None,
-    memory_id: MemoryId = None,
+    which: Which,
     expected_version: ExpectedVersion = None,
-    scope: ScopeWord = "global",
-    scope_id: ScopeId = "",
-    user: User = None,
-    as_json: AsJson = False,
-    database: Database = None,
-    config: Config = None,
+    *,
+    ask: AsUser,
 ) -> None:
     """Bring back an old version of a memory.
 
     What it said then is saved again as a new version; nothing between is lost.
     """
-    with opened(database, config, quiet=as_json) as store:
-        caller = store.caller(user)
-        wanted = store.memory_id(caller, name, memory_id, scope, scope_id)
-        _tell(store, store.services.memories.revert(caller, wanted, to, expected_version=expected_version), as_json)
+    with ask.opened() as store:
+        caller = store.caller(ask.user)
+        wanted = which.id_in(store, caller)
+        _tell(store, store.services.memories.revert(caller, wanted, to, expected_version=expected_version), ask.as_json)
 
 
 def _tell(store: Opened, result: Any, as_json: bool) -> None:

@@ -11,7 +11,7 @@ import typer
 
 from pegword import __version__
 from pegword.cli import output
-from pegword.cli.options import AsJson, Config, Database
+from pegword.cli.asking import OnStore
 
 if TYPE_CHECKING:
     from pegword.services.bundle import Services
@@ -25,9 +25,8 @@ def serve(
     port: Annotated[
         int | None, typer.Option("--port", metavar="PORT", min=0, max=65_535, help="Port; default 8080, 0 takes a free one.")
     ] = None,
-    as_json: AsJson = False,
-    database: Database = None,
-    config: Config = None,
+    *,
+    ask: OnStore,
 ) -> None:
     """Serve memories over HTTP.
 
@@ -39,9 +38,9 @@ def serve(
     from pegword.settings import database_path, load
 
     logging.basicConfig(format="%(asctime)s %(levelname)s %(name)s: %(message)s", level=logging.WARNING)
-    settings = load(config).with_flags(database_url=database, server_host=host, server_port=port)
+    settings = load(ask.config).with_flags(database_url=ask.database, server_host=host, server_port=port)
     _check_host(settings, said=host is not None)
-    output.warn(settings.warnings, as_json=as_json)
+    output.warn(settings.warnings, as_json=ask.as_json)
     path = database_path(settings.database_url)
     services = open_services(path, settings, notice=output.note)
     try:
@@ -49,7 +48,7 @@ def serve(
         app = create_app(services, settings)
 
         def listening(on: int) -> None:
-            _tell(services, settings, path, on, config, as_json=as_json)
+            _tell(services, settings, path, on, ask.config, as_json=ask.as_json)
 
         run(app, settings.server_host, settings.server_port, listening=listening)
     finally:

@@ -65,6 +65,7 @@ def search(result: "SearchResult", settings: "Settings") -> dict[str, Any]:
         "truncated": result.total > len(result.hits),
         "terms": list(result.terms),
         "left_out": list(result.left_out),
+        "left_out_n": result.left_out_n,
         "cut": result.cut,
     }
 

@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from pegword.cli import output, shapes
+from pegword.cli.asking import AsUser
 from pegword.cli.inputs import messages_of
-from pegword.cli.opening import opened
-from pegword.cli.options import AsJson, Config, Database, User
 
 if TYPE_CHECKING:
     from pegword.services.receipts import Explanation
@@ -34,10 +33,8 @@ def turn(
         int | None, typer.Option("--budget", metavar="N", help="At most this many characters; default memory.budget_chars.")
     ] = None,
     explain: Annotated[bool, typer.Option("--explain", help="Also say what was considered, and why each is in or out.")] = False,
-    user: User = None,
-    as_json: AsJson = False,
-    database: Database = None,
-    config: Config = None,
+    *,
+    ask: AsUser,
 ) -> None:
     """Choose the memories for the next turn.
 
@@ -47,12 +44,12 @@ def turn(
     from pegword.core.caller import Session
 
     messages = messages_of(message or [], messages_file)
-    with opened(database, config, quiet=as_json) as store:
-        caller = store.caller(user)
+    with ask.opened() as store:
+        caller = store.caller(ask.user)
         turns = store.services.turns
         answer = turns.turn(caller, Session(workstream), messages, mode=mode, k=k, budget_chars=budget)
         explanation = turns.explain(caller, answer.receipt) if explain else None
-        if as_json:
+        if ask.as_json:
             shape = shapes.turn(answer, store.settings)
             output.document(shape if explanation is None else {**shape, "explanation": shapes.explanation(explanation)})
             return

@@ -10,18 +10,18 @@ import typer
 
 from pegword import __version__
 from pegword.cli import output
-from pegword.cli.opening import opened
-from pegword.cli.options import AsJson, Config, Database
+from pegword.cli.asking import OnStore
+from pegword.cli.options import AsJson
 
 
-def config_(as_json: AsJson = False, database: Database = None, config: Config = None) -> None:
+def config_(ask: OnStore) -> None:
     """Print the settings that are in force.
 
     Each with its value, where that came from, and what it does.
     """
     from pegword.settings import SETTINGS, database_path, load
 
-    settings = load(config).with_flags(database_url=database)
+    settings = load(ask.config).with_flags(database_url=ask.database)
     entries = [
         {
             "name": f"{section}.{key}",
@@ -34,7 +34,7 @@ def config_(as_json: AsJson = False, database: Database = None, config: Config =
         for key, setting in keys.items()
     ]
     path = str(database_path(settings.database_url))
-    if as_json:
+    if ask.as_json:
         output.document({"settings": entries, "database_path": path, "warnings": list(settings.warnings)})
         return
     rows = [(e["name"], _value_text(e["value"]), e["origin"], e["says"]) for e in entries]
@@ -45,21 +45,20 @@ def config_(as_json: AsJson = False, database: Database = None, config: Config =
 
 def reindex(
     everything: Annotated[bool, typer.Option("--all", help="All of it, due or not.")] = False,
-    as_json: AsJson = False,
-    database: Database = None,
-    config: Config = None,
+    *,
+    ask: OnStore,
 ) -> None:
     """Build the index anew where that is due.
 
     It is due after a change of memory.language, or of the rules by which words are read.
     The old index serves until the new one is there. If it is stopped, the next run goes on.
     """
-    with opened(database, config, quiet=as_json) as store:
+    with ask.opened() as store:
         reindexer = store.services.reindexer
         pending = reindexer.pending()
         with _progress() as progress:
             done = reindexer.run(progress, everything=everything)
-        if as_json:
+        if ask.as_json:
             output.document({"pending": pending, "reindexed": done})
         else:
             output.say(f"reindexed {done} memories" if done else "the index is up to date")

@@ -68,13 +68,14 @@ class RecordPage(msgspec.Struct, omit_defaults=True, kw_only=True):
 
 
 class FoundPage(msgspec.Struct, omit_defaults=True, kw_only=True):
-    """What a search found, best first. `left_out` are terms above the cap of a query; `cut` says that its phrases were looked for in the
-    best candidates only."""
+    """What a search found, best first. `left_out` are the first of the `left_out_n` terms above the cap of a query; `cut` says that its
+    phrases were looked for in the best candidates only."""
 
     memories: list[FoundRecord]
     total: int
     truncated: bool
     left_out: list[str] = []
+    left_out_n: int = 0
     cut: bool = False
     warnings: list[str] = []
 
@@ -144,6 +145,7 @@ def found_answer(call: Call, result: SearchResult) -> Answer:
         total=result.total,
         truncated=result.total > len(memories),
         left_out=list(result.left_out),
+        left_out_n=result.left_out_n,
         cut=result.cut,
         warnings=list(call.warnings),
     )
