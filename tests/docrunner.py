@@ -8,7 +8,8 @@ Fenced blocks, by their first line:
     ```text output     what the program above it prints
     ```toml config     a config file; loaded
 
-Any other block is not run. Ids, tokens, hashes, times and scores differ from run to run, so they are compared by their kind only.
+Any other block is not run. Ids, tokens and times differ from run to run: of times only the form is compared, of ids and tokens which of
+them are the same. All else is compared as it is: scores, weights, hashes, counts.
 """
 
 import os
@@ -30,12 +31,10 @@ WAIT_S = 30
 
 _FENCE = re.compile(r"^```([^\n`]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _MARK = "-- end of command --"
-_KINDS = (
-    (re.compile(r"\bpw_[\w-]{43}"), "<token>"),
-    (re.compile(r"\b[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}\b"), "<id>"),
-    (re.compile(r"\b([0-9a-f]{64}|[0-9a-f]{16}|[0-9a-f]{12})\b"), "<id>"),
-    (re.compile(r"\b\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d+)?)?Z?"), "<time>"),
-    (re.compile(r"\b\d+\.\d\d+\b"), "<number>"),
+_TIME = re.compile(r"\b\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d+)?)?Z?")
+_IDS = re.compile(
+    r"(?P<token>\bpw_[\w-]{43})|(?P<uuid>\b[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}\b)"
+    r"|(?P<user>\b[0-9a-f]{16}\b)|(?P<key>\b[0-9a-f]{12}\b)"
 )
 
 
@@ -55,15 +54,14 @@ def blocks(page: str) -> Iterator[Block]:
         yield Block(found[1].strip(), found[2], found.start(2), found.end(2))
 
 
-def same(shown: str, real: str) -> bool:
-    """Whether two outputs are the same but for what differs from run to run."""
-    return _by_kind(shown) == _by_kind(real)
+def canonical(text: str) -> str:
+    """*text* without what differs from run to run: each id is the number of its first place among those of its kind."""
+    met: dict[str, int] = {}
 
+    def numbered(found: re.Match[str]) -> str:
+        return f"<{found.lastgroup} {met.setdefault(found[0], len(met))}>"
 
-def _by_kind(text: str) -> str:
-    for pattern, kind in _KINDS:
-        text = pattern.sub(kind, text)
-    return text
+    return _IDS.sub(numbered, _TIME.sub("<time>", text))
 
 
 class Page:
@@ -97,15 +95,15 @@ class Page:
                 process.communicate(timeout=WAIT_S)
 
     def run(self, block: Block) -> str:
-        """Run *block*; the text that it should have, which is its own where nothing is printed that differs."""
+        """Run *block*; its text as it really is."""
         if block.info == "console":
-            return "".join(f"{self._command_lines(command)}{self._checked(command, shown)}" for command, shown in _commands(block.text))
+            return "".join(f"{self._command_lines(command)}{self._printed(command)}" for command in _commands(block.text))
         if block.info == "console serve":
             return self._serve(block.text)
         if block.info == "python":
             self._program_output = self._run([sys.executable, "-W", "error", "-c", block.text])
         if block.info == "text output":
-            return block.text if same(block.text, self._program_output) else self._program_output
+            return self._program_output
         if block.info == "toml config":
             path = self._home / "example.toml"
             path.write_text(block.text, encoding="utf-8")
@@ -113,7 +111,7 @@ class Page:
             assert self._run([sys.executable, "-c", code, str(path)]) == "()\n"
         return block.text
 
-    def _checked(self, command: str, shown: str) -> str:
+    def _printed(self, command: str) -> str:
         assert self._shell.stdin is not None
         assert self._shell.stdout is not None
         self._shell.stdin.write(f"{{ {self._real(command)}\n}} </dev/null\nprintf '\\n%s\\n' '{_MARK}'\n")
@@ -126,11 +124,11 @@ class Page:
         real = self._shown("".join(lines)[:-1])
         if real and not real.endswith("\n"):
             real += "\n"
-        return shown if same(shown, real) else real
+        return real
 
     def _serve(self, text: str) -> str:
         """Start the server that *text* starts, and wait until it says that it is ready."""
-        ((command, shown),) = _commands(text)
+        (command,) = _commands(text)
         self._server = subprocess.Popen(
             ["bash", "-c", f"exec {self._real(command)}"], cwd=self._home, env=self._environment, stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, encoding="utf-8",
@@ -144,8 +142,7 @@ class Page:
                 break
         # What it logs later must not fill the pipe.
         threading.Thread(target=self._server.stdout.read, daemon=True).start()
-        real = self._shown("".join(lines))
-        return self._command_lines(command) + (shown if same(shown, real) else real)
+        return self._command_lines(command) + self._shown("".join(lines))
 
     def _run(self, words: list[str]) -> str:
         ran = subprocess.run(
@@ -166,16 +163,16 @@ class Page:
         return "".join([f"$ {first}\n", *(f"> {line}\n" for line in rest)])
 
 
-def _commands(text: str) -> list[tuple[str, str]]:
-    """The commands of a console block, each with what is shown after it."""
-    found: list[tuple[str, str]] = []
-    for line in text.splitlines(keepends=True):
+def _commands(text: str) -> list[str]:
+    """The commands of a console block."""
+    found: list[str] = []
+    goes_on = False
+    for line in text.splitlines():
         if line.startswith("$ "):
-            found.append((line[2:].rstrip("\n"), ""))
-        elif line.startswith("> ") and found and not found[-1][1]:
-            found[-1] = (f"{found[-1][0]}\n{line[2:].rstrip(chr(10))}", "")
-        else:
-            found[-1] = (found[-1][0], found[-1][1] + line)
+            found.append(line[2:])
+        elif line.startswith("> ") and goes_on:
+            found[-1] += f"\n{line[2:]}"
+        goes_on = line.startswith("$ ") or (goes_on and line.startswith("> "))
     return found
 
 
