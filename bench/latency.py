@@ -101,6 +101,9 @@ def _searches(size: int, scopes: int, terms: int, count: int, peer: Turnstone | 
         except ImportError:
             continue
         times[name] = median_ms(engine.best, queries)
+        if isinstance(engine, Fts5):
+            engine.optimise()
+            times[f"{name}, optimised"] = median_ms(engine.best, queries)
     if peer:
         few = queries[:SCORER_QUERIES] if scopes > 1 else queries[:3]
         texts = visible_texts(notes, few)

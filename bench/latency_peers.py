@@ -9,8 +9,7 @@ import apsw
 from bench.generator import Asked, Note
 from bench.peers import match_any
 from bench.store import K
-
-CACHE_KIB = 32_768  # as Pegword's own connections have
+from pegword.store.sqlite import CACHE_KIB
 
 
 def connect(path: Path) -> apsw.Connection:
@@ -31,11 +30,17 @@ class Fts5:
         columns = "text, scope" if token else "text"
         self._database.execute(f"CREATE VIRTUAL TABLE note USING fts5({columns}, tokenize='porter unicode61')")
         self._database.execute("CREATE TABLE place (id INTEGER PRIMARY KEY, scope TEXT)")
-        with self._database:
-            for number, note in enumerate(notes):
-                values = (number, note.text, f"s{note.scope}") if token else (number, note.text)
-                self._database.execute(f"INSERT INTO note(rowid, {columns}) VALUES ({', '.join('?' * len(values))})", values)
-                self._database.execute("INSERT INTO place VALUES (?, ?)", (number, f"s{note.scope}"))
+        self._database.pragma("synchronous", "OFF")  # only while it is filled
+        for number, note in enumerate(
+            notes
+        ):  # each in a commit of its own, as notes come: so the index has the segments that it has in use
+            values = (number, note.text, f"s{note.scope}") if token else (number, note.text)
+            self._database.execute(f"INSERT INTO note(rowid, {columns}) VALUES ({', '.join('?' * len(values))})", values)
+            self._database.execute("INSERT INTO place VALUES (?, ?)", (number, f"s{note.scope}"))
+        self._database.pragma("synchronous", "FULL")
+
+    def optimise(self) -> None:
+        """Merge the index into one segment, which FTS5 does only when it is told to."""
         self._database.execute("INSERT INTO note(note) VALUES ('optimize')")
 
     def best(self, asked: Asked) -> list[Any]:

@@ -4,9 +4,10 @@ Texts are counted in code points. Times are whole microseconds since 1970 in UTC
 """
 
 import hashlib
+import re
 import unicodedata
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from pegword.core.caller import Caller, Scope
@@ -37,6 +38,7 @@ SECOND_US = 1_000_000
 TIME_US_MAX = 253_402_300_799 * SECOND_US  # the end of the year 9999
 
 _NAME_PUNCTUATION = frozenset("_.:/@+#")
+_PLAIN_NAME = re.compile(rf"[a-z0-9_]{{1,{NAME_CHARS_MAX}}}", re.ASCII)
 _DASHES = frozenset("-\u2010\u2011\u2012\u2013\u2014\u2015\u2212\ufe58\ufe63\uff0d")
 
 
@@ -143,6 +145,8 @@ def normal_name(text: str) -> str:
     NFKC, outer blanks cut, lower case, each dash and each space an underscore. Then 1 to `NAME_CHARS_MAX` letters and
     digits of any script and ``_ . : / @ + #``, else `Invalid` naming the character. Nothing is collapsed.
     """
+    if _PLAIN_NAME.fullmatch(text):
+        return text
     name = text
     for _ in range(4):  # lower case can undo NFKC and the other way round; it settles at once in practice
         before = name
@@ -167,20 +171,24 @@ def normal_name(text: str) -> str:
 def checked(draft: Draft) -> Draft:
     """Return *draft* with every field in its normal form, or raise `Invalid` naming the field and the limit."""
     kind, word = (None, "") if draft.kind is None else checked_kind(draft.kind)
-    return replace(
-        draft,
-        name=normal_name(draft.name),
-        content=checked_text(draft.content, "content", CONTENT_CHARS_MAX, blank=False),
-        description=None if draft.description is None else checked_text(draft.description, "description", DESCRIPTION_CHARS_MAX),
-        kind=kind,
-        kind_word=word,
-        tags=None if draft.tags is None else checked_tags(draft.tags),
-        priority=None if draft.priority is None else checked_word(draft.priority, "priority", PRIORITIES),
-        source=None if draft.source is None else checked_word(draft.source, "source", SOURCES),
-        confidence=None if draft.confidence is None else _checked_confidence(draft.confidence),
-        expires_at=draft.expires_at,
-        sitting=checked_text(draft.sitting.strip(), "sitting", SITTING_CHARS_MAX),
-        session=checked_text(draft.session.strip(), "session", NAME_CHARS_MAX),
+    description = draft.description
+    return Draft(
+        normal_name(draft.name),
+        checked_text(draft.content, "content", CONTENT_CHARS_MAX, blank=False),
+        draft.scope,
+        None if description is None else checked_text(description, "description", DESCRIPTION_CHARS_MAX),
+        kind,
+        word,
+        None if draft.tags is None else checked_tags(draft.tags),
+        None if draft.priority is None else checked_word(draft.priority, "priority", PRIORITIES),
+        None if draft.confidence is None else _checked_confidence(draft.confidence),
+        None if draft.source is None else checked_word(draft.source, "source", SOURCES),
+        draft.expires_at,
+        checked_text(draft.sitting.strip(), "sitting", SITTING_CHARS_MAX),
+        checked_text(draft.session.strip(), "session", NAME_CHARS_MAX),
+        draft.expected_version,
+        draft.claims_verified,
+        draft.shelf,
     )
 
 

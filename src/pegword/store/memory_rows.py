@@ -99,10 +99,10 @@ _VERSIONS = """
 _DROP_TAGS = "DELETE FROM memory_tags WHERE scope_key = ? AND memory_id = ?"
 _ADD_TAG = "INSERT INTO memory_tags (scope_key, memory_id, tag_key) VALUES "
 _SELECT = f"SELECT {_COLUMNS} FROM structured_memories AS m WHERE "
-_NEWEST_IDS = "SELECT memory_id FROM structured_memories AS m WHERE {condition} ORDER BY updated DESC, slot DESC, memory_id LIMIT ?"
+_NEWEST_IDS = "SELECT memory_id FROM structured_memories AS m WHERE {condition} ORDER BY updated DESC, memory_id LIMIT ?"
 _NEWEST = f"""
     SELECT {_COLUMNS} FROM structured_memories WHERE memory_id IN ({_NEWEST_IDS})
-    ORDER BY updated DESC, slot DESC, memory_id
+    ORDER BY updated DESC, memory_id
 """
 _IDS = "SELECT scope_key, slot, memory_id, version FROM structured_memories WHERE "
 _DELETE = "DELETE FROM structured_memories WHERE memory_id = ?"
@@ -206,9 +206,9 @@ def by_slots(tx: Tx, slots: Sequence[tuple[str, int]]) -> dict[tuple[str, int], 
     wanted = padded(slots)
     pairs = ", ".join(["(?, ?)"] * len(wanted))
     try:
-        rows = tx.rows(f"{_SELECT}(scope_key, slot) IN (VALUES {pairs})", [v for pair in wanted for v in pair])
+        rows = tx.rows(f"{_SELECT}slot >= 0 AND (scope_key, slot) IN (VALUES {pairs})", [v for pair in wanted for v in pair])
     except Damaged:
-        rows = _one_by_one(tx, _SELECT + "scope_key = ? AND slot = ?", slots)
+        rows = _one_by_one(tx, _SELECT + "slot >= 0 AND scope_key = ? AND slot = ?", slots)
     return {(m.scope.key, m.slot): m for m in _sound_ones(rows)}
 
 
@@ -219,7 +219,7 @@ def still_there(tx: Tx, slots: Sequence[tuple[str, int]], memory_ids: Sequence[s
     parts, parameters = [], []
     if slots:
         wanted = padded(slots)
-        parts.append(f"(scope_key, slot) IN (VALUES {', '.join(['(?, ?)'] * len(wanted))})")
+        parts.append(f"slot >= 0 AND (scope_key, slot) IN (VALUES {', '.join(['(?, ?)'] * len(wanted))})")
         parameters += [v for pair in wanted for v in pair]
     if memory_ids:
         parts.append(among("memory_id", len(memory_ids)))

@@ -29,9 +29,7 @@ Marks = npt.NDArray[np.uint64]
 def mark(term: str) -> bytes:
     """Eight bytes for *term*: its own text when that is no longer, else a hash that no short term can equal."""
     data = term.encode()
-    if len(data) <= _MARK_BYTES:
-        return data.ljust(_MARK_BYTES, b"\0")
-    return _LONG + blake2b(data, digest_size=_MARK_BYTES - 1).digest()
+    return data.ljust(_MARK_BYTES, b"\0") if len(data) <= _MARK_BYTES else _LONG + blake2b(data, digest_size=_MARK_BYTES - 1).digest()
 
 
 def pack_tail(counts: Mapping[str, int]) -> tuple[bytes, bytes, str]:

@@ -37,9 +37,9 @@ CREATE TABLE structured_memories (
 );
 
 -- All that a list sorts and filters by, so that it reads no text but that of the rows it shows.
-CREATE INDEX memory_by_time ON structured_memories (scope_key, updated, slot, memory_id, kind, expires_at, confidence);
+CREATE INDEX memory_by_time ON structured_memories (scope_key, updated, memory_id, kind, expires_at, confidence);
 
-CREATE INDEX memory_by_slot ON structured_memories (scope_key, slot);
+CREATE INDEX memory_by_slot ON structured_memories (scope_key, slot) WHERE slot >= 0;
 
 -- The few memories that a read must look at one by one: those that run out, are doubted, or always show.
 CREATE INDEX memory_marked ON structured_memories (scope_key, slot, expires_at, confidence, priority, updated)
@@ -65,7 +65,7 @@ CREATE TABLE memory_versions (
     description  TEXT NOT NULL,
     content      TEXT NOT NULL,
     PRIMARY KEY (scope_key, memory_id, version)
-);
+) {clustered};
 
 CREATE TABLE memory_tags (
     scope_key TEXT {bytewise} NOT NULL,
