@@ -1,5 +1,6 @@
 """The server as a process: it listens, and it ends in good order."""
 
+import contextlib
 import signal
 import socket
 import subprocess
@@ -151,15 +152,27 @@ def test_an_address_that_cannot_be_had_is_told_in_a_sentence(server: Site) -> No
         listen("nowhere.invalid", 0)
 
 
-def test_it_listens_on_ipv6_as_well() -> None:
+def _loopbacks() -> list[str]:
+    """The loopback addresses of this machine: not every one has IPv6."""
+    found = ["127.0.0.1"]
+    with contextlib.suppress(OSError), socket.socket(socket.AF_INET6) as probe:
+        probe.bind(("::1", 0))
+        found.append("::1")
+    return found
+
+
+@pytest.mark.parametrize("host", _loopbacks())
+def test_it_listens_on_every_loopback_address_that_there_is(host: str) -> None:
     """`--host ::1` works where the machine has it."""
-    try:
-        with socket.socket(socket.AF_INET6) as probe:
-            probe.bind(("::1", 0))
-    except OSError:
-        pytest.skip("this machine has no IPv6")
-    with listen("::1", 0) as listener:
-        assert listener.getsockname()[0] == "::1"
+    with listen(host, 0) as listener:
+        assert listener.getsockname()[0] == host
+
+
+@pytest.mark.parametrize("host", ["\udcff", "a..b", "x" * 64, "\0"])
+def test_a_host_that_can_be_none_is_told_in_a_sentence(host: str) -> None:
+    """What no name can hold is found out before anybody is asked for it."""
+    with pytest.raises(Invalid, match="cannot listen on"):
+        listen(host, 0)
 
 
 def test_answers_do_not_wait_for_the_clients_acknowledgement(server: Site) -> None:
