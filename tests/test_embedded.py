@@ -18,8 +18,13 @@ SOURCE = Path(__file__).parents[1] / "src"
 
 
 @pytest.fixture
-def memories() -> Iterator[OpenMemories]:
-    with memories_in_memory() as opened:
+def clock() -> FrozenClock:
+    return FrozenClock()
+
+
+@pytest.fixture
+def memories(clock: FrozenClock) -> Iterator[OpenMemories]:
+    with memories_in_memory(clock=clock) as opened:
         yield opened
 
 
@@ -54,8 +59,9 @@ def test_a_claim_to_be_the_user_is_answered_with_a_warning(memories: OpenMemorie
     assert (saved.memory.source, len(saved.warnings)) == ("agent", 1)
 
 
-def test_what_is_saved_is_found_listed_and_shown(memories: OpenMemories) -> None:
+def test_what_is_saved_is_found_listed_and_shown(memories: OpenMemories, clock: FrozenClock) -> None:
     memories.save("deploy_day", "We deploy on Tuesdays.", tags=["ops"], kind="reference")
+    clock.advance(1)
     memories.save("tea", "Green tea in the morning.")
 
     assert [hit.memory.name for hit in memories.search("which day do we deploy").hits] == ["deploy_day"]

@@ -14,7 +14,10 @@ START_US = 1_767_225_600_000_000  # 2026-01-01T00:00:00Z
 
 @dataclass(slots=True)
 class FrozenClock:
-    """A clock that moves only when it is told to. *now* in microseconds since 1970; begins at 2026-01-01T00:00:00Z."""
+    """A clock that moves only when it is told to. *now* in microseconds since 1970; begins at 2026-01-01T00:00:00Z.
+
+    Lists are ordered by time: let some pass between two saves where their order matters.
+    """
 
     now: int = START_US
 
