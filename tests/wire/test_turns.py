@@ -161,7 +161,7 @@ def test_a_turn_explains_itself(alice: httpx2.Client) -> None:
         "block": made["block"],
     }  # fmt: skip
     assert answer["at"].endswith("Z")
-    assert set(answer) == {*"receipt at mode k budget_chars preview_chars in_scope terms left_out considered block".split()}
+    assert set(answer) == {*"receipt at mode k budget_chars preview_chars in_scope terms left_out left_out_n considered block".split()}
     assert [set(t) for t in answer["terms"]] == [{"term", "memories", "idf", "messages"}] * len(answer["terms"])
     (only,) = answer["considered"]
     assert {key: only[key] for key in ("memory_id", "version", "name", "scope", "scope_id", "why", "shown")} == {

@@ -126,6 +126,7 @@ def explanation(e: "Explanation") -> dict[str, Any]:
         "at": time_text(e.frame.at),
         "terms": [{"term": t.term, "memories": t.memories, "idf": t.idf, "messages": list(t.messages)} for t in e.terms],
         "left_out": list(e.left_out),
+        "left_out_n": e.left_out_n,
         "considered": [
             {
                 "memory_id": c.memory_id,

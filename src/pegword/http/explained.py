@@ -42,6 +42,7 @@ class Explained(msgspec.Struct, kw_only=True):
     in_scope: int
     terms: list[ExplainedTerm]
     left_out: list[str]
+    left_out_n: int
     considered: list[ExplainedMemory]
     block: str
 
@@ -59,6 +60,7 @@ def explained(explanation: Explanation) -> Explained:
         in_scope=frame.in_scope,
         terms=[ExplainedTerm(term=t.term, memories=t.memories, idf=t.idf, messages=list(t.messages)) for t in explanation.terms],
         left_out=list(explanation.left_out),
+        left_out_n=explanation.left_out_n,
         considered=[_considered(c) for c in explanation.considered],
         block=explanation.block,
     )

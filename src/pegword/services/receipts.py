@@ -78,12 +78,13 @@ class Considered:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """Why a turn showed what it showed. *left_out* are the query's terms above the cap; *block* is rendered again."""
+    """Why a turn showed what it showed. *left_out* are the first of the *left_out_n* terms above the cap; *block* is rendered again."""
 
     receipt: str
     frame: Frame
     terms: tuple[Term, ...]
     left_out: tuple[str, ...]
+    left_out_n: int
     considered: tuple[Considered, ...]
     block: str
 
@@ -174,7 +175,7 @@ def explain(tx: Tx, receipt: str, caller: Caller, analyser: Analyser, now: int) 
         weights={term.term: term.idf for term in terms},
         analyser=analyser,
     )
-    return Explanation(receipt, frame, terms, tuple(head["left_out"]), tuple(considered), rendered.text)
+    return Explanation(receipt, frame, terms, tuple(head["left_out"]), head["left_out_n"], tuple(considered), rendered.text)
 
 
 def _body(
