@@ -26,6 +26,7 @@ PLACE_MAX = 255
 # A query is read up to this many distinct terms; of those the rarest QUERY_TERMS_MAX are kept.
 QUERY_TERMS_READ_MAX = 4_096
 LEFT_OUT_NAMED_MAX = 200
+SCOPES_NAMED_MAX = 500  # scopes named one by one in a statement
 
 _STATISTICS, _TAIL, _DEAD, _MARKED, _FREQUENCY = range(5)
 
@@ -211,7 +212,8 @@ def fetch(tx: Tx, visible: Visible, terms: Sequence[str]) -> Found:
         tails.search(terms)
     taken = frozenset(terms)
     left_out = tuple(islice((term for term in asked if term not in taken), LEFT_OUT_NAMED_MAX))
-    blocks = _fetch_blocks(tx, condition, parameters, terms)
+    folded = [row[1] for row in rows[_STATISTICS] if row[7]]
+    blocks = _fetch_blocks(tx, folded, condition, parameters, terms)
     dead = np.array([bases[row[1]] + row[2] for row in rows[_DEAD]], np.int64)
     memories, words = sum(row[3] for row in rows[_STATISTICS]), sum(row[4] for row in rows[_STATISTICS])
     postings = _joined(blocks, bases, {term: i for i, term in enumerate(terms)}, tails, dead, (documents, memories, words))
@@ -237,16 +239,18 @@ def within(visible: Visible) -> tuple[str, list[str]]:
 
 
 _SCOPES = """
-    SELECT 0, scope_key, next_slot, n, words, NULL, NULL FROM ix_scope WHERE {visible}
-    UNION ALL SELECT 1, scope_key, slot, place, length, counts, marks FROM ix_tail WHERE {visible}
-    UNION ALL SELECT 2, scope_key, slot, 0, 0, NULL, NULL FROM ix_dead WHERE {visible}
+    SELECT 0, scope_key, next_slot, n, words, NULL, NULL, n + dead_n - tail_n FROM ix_scope WHERE {visible}
+    UNION ALL SELECT 1, scope_key, slot, place, length, counts, marks, 0 FROM ix_tail WHERE {visible}
+    UNION ALL SELECT 2, scope_key, slot, 0, 0, NULL, NULL, 0 FROM ix_dead WHERE {visible}
     UNION ALL SELECT 3, scope_key, slot, coalesce(expires_at, 0),
-        4 * updated + CASE WHEN confidence = 0 THEN 1 ELSE 0 END + CASE WHEN priority = 'critical' THEN 2 ELSE 0 END, NULL, NULL
+        4 * updated + CASE WHEN confidence = 0 THEN 1 ELSE 0 END + CASE WHEN priority = 'critical' THEN 2 ELSE 0 END, NULL, NULL, 0
         FROM structured_memories
         WHERE {visible} AND (expires_at IS NOT NULL OR confidence = 0 OR priority = 'critical')
 """
 _BLOCKS = "SELECT scope_key, term, first_slot, n, postings FROM ix_block WHERE "
-_FREQUENCIES = " UNION ALL SELECT 4, term, CAST(sum(n) AS BIGINT), 0, 0, NULL, NULL FROM ix_block WHERE {visible} AND {terms} GROUP BY term"
+_FREQUENCIES = (
+    " UNION ALL SELECT 4, term, CAST(sum(n) AS BIGINT), 0, 0, NULL, NULL, 0 FROM ix_block WHERE {visible} AND {terms} GROUP BY term"
+)
 
 
 class _Tails:
@@ -261,7 +265,7 @@ class _Tails:
         """Find the postings of *terms*: the term of each, and its document, count, place and length, by term and slot."""
         if not self._rows or not terms:
             return
-        _, keys, slots, places, lengths, counts, marks = zip(*self._rows, strict=True)
+        _, keys, slots, places, lengths, counts, marks, _ = zip(*self._rows, strict=True)
         hits, term = find_marks(np.frombuffer(b"".join(marks), MARK), terms)
         ends = np.cumsum(np.fromiter(map(len, counts), np.int64, len(counts)))
         order = np.argsort(term, kind="stable")
@@ -273,10 +277,15 @@ class _Tails:
         self.length = np.array(lengths, np.int64)[row]
 
 
-def _fetch_blocks(tx: Tx, condition: str, parameters: Sequence[str], terms: Sequence[str]) -> list[Row]:
-    """The blocks of *terms* (scope key, term, first slot, how many, postings), in one order on every engine."""
-    if not condition or not terms:
+def _fetch_blocks(tx: Tx, folded: Sequence[str], condition: str, parameters: Sequence[str], terms: Sequence[str]) -> list[Row]:
+    """The blocks of *terms* (scope key, term, first slot, how many, postings), in one order on every engine.
+
+    Only the scopes that have any, the *folded* ones, are looked at: most are so small that their tail is all of them.
+    """
+    if not folded or not terms:
         return []
+    if len(folded) <= SCOPES_NAMED_MAX:
+        condition, parameters = among("scope_key", len(folded)), padded(folded)
     rows = tx.rows(f"{_BLOCKS}{condition} AND {among('term', len(terms))}", (*parameters, *padded(terms)))
     rows.sort(key=lambda row: row[:3])
     return rows
