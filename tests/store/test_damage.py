@@ -22,6 +22,8 @@ DAMAGES = {
     "another text": "content = 'altered'",
     "no UTF-8": "content = CAST(x'77ff6c' AS TEXT)",
     "tags that are no JSON": "tags = '[\"a'",
+    "tags that are no list": "tags = '5'",
+    "no tags at all": "tags = 'null'",
     "another name": "name = 'other'",
 }
 
@@ -50,6 +52,32 @@ def test_a_damaged_memory_is_reported_and_not_served(
     assert any("damaged" in record.message for record in caplog.records)
 
 
+@pytest.mark.parametrize("hurt", DAMAGES.values(), ids=DAMAGES.keys(), indirect=True)
+def test_a_damaged_memory_can_be_deleted_and_the_index_made_again(services: Services, alice: Caller, hurt: str) -> None:
+    """Nothing that is broken must be kept, and it keeps nobody from mending the rest."""
+    services.reindexer.run(everything=True)
+    assert ["good"] == [h.memory.name for h in services.memories.search(alice, reach(alice), "walrus").hits]
+    services.memories.delete_by_id(alice, hurt)
+
+    assert 1 == services.memories.list(alice, reach(alice)).total
+
+
+@pytest.mark.parametrize("what", ["content = 'altered'", "content = CAST(x'77ff6c' AS TEXT)", "tags = 'null'"])
+def test_a_damaged_version_is_left_out_and_its_memory_can_be_deleted(services: Services, alice: Caller, what: str) -> None:
+    """Neither the history nor an explanation shows a text that nobody wrote."""
+    services.memories.save(alice, Draft("n", "walrus tea", GLOBAL))
+    turn = services.turns.turn(alice, Session(), SAID)
+    services.turns.explain(alice, turn.receipt)
+    memory = services.memories.save(alice, Draft("n", "walrus milk", GLOBAL)).memory
+    services.engine.write(lambda tx: tx.run(f"UPDATE memory_versions SET {what} WHERE version = 1"))
+
+    assert [2] == [v.version for v in services.memories.versions(alice, memory.memory_id)]
+    assert "" == services.turns.explain(alice, turn.receipt).block
+    with pytest.raises(Damaged):
+        services.memories.revert(alice, memory.memory_id, 1)
+    services.memories.delete_by_id(alice, memory.memory_id)
+
+
 @pytest.mark.parametrize("hurt", [DAMAGES["another text"], DAMAGES["tags that are no JSON"]], indirect=True)
 def test_a_damaged_memory_can_be_reverted_and_deleted(services: Services, alice: Caller, hurt: str) -> None:
     """Its versions are whole; and nothing that is broken must be kept."""
@@ -59,6 +87,17 @@ def test_a_damaged_memory_can_be_reverted_and_deleted(services: Services, alice:
     services.memories.delete_by_id(alice, hurt)
 
     assert 1 == services.memories.list(alice, reach(alice)).total
+
+
+@pytest.mark.parametrize("what", ["counts = x'01'", "marks = x'0102'", "marks = 'text'", "counts = 7"])
+def test_a_damaged_tail_is_refused_and_can_be_made_again(services: Services, alice: Caller, what: str) -> None:
+    services.memories.save(alice, Draft("good", "walrus tea", GLOBAL))
+    services.engine.write(lambda tx: tx.run(f"UPDATE ix_tail SET {what}"))
+    with pytest.raises(Damaged, match="reindex"):
+        services.memories.search(alice, reach(alice), "walrus")
+    services.reindexer.run(everything=True)
+
+    assert 1 == services.memories.search(alice, reach(alice), "walrus").total
 
 
 @pytest.mark.parametrize("data", [b"", b"\x01\x02\x03", b"\xff\xff\xff\xff\x01\x00\x01\x00"], ids=["empty", "cut", "a slot far away"])
@@ -97,8 +136,7 @@ def test_a_database_in_a_folder_that_cannot_be_written_is_read(
     services.memories.save(alice, Draft("n", "walrus", GLOBAL))
     services.close()
     monkeypatch.setattr(os, "access", lambda *_: False)
-    for suffix in ("-wal", "-shm"):
-        Path(f"{store_path}{suffix}").unlink(missing_ok=True)
+    assert not Path(f"{store_path}-wal").exists()
     opened = open_services(store_path, load(environment={}))
 
     assert ["n"] == [h.memory.name for h in opened.memories.search(alice, reach(alice), "walrus").hits]
@@ -188,6 +226,34 @@ def in_one_batch(engine: SqliteEngine, *works: Callable[[SqliteTx], object]) -> 
     for thread in threads:
         thread.join()
     return outcomes
+
+
+def test_an_interrupt_after_the_commit_tells_nobody_that_nothing_was_changed(store_path: Path) -> None:
+    """The longest part of a batch is the flush, so that is where Ctrl-C lands: what is on disk by then was saved."""
+    engine = SqliteEngine(store_path)
+    engine.write(lambda tx: tx.run("CREATE TABLE t (x)"))
+    writer = engine._writer
+
+    class Interrupted:
+        """The writer, interrupted when a commit returns."""
+
+        def __getattr__(self, name: str) -> object:
+            return getattr(writer, name)
+
+        def execute(self, sql: str, *rest: object) -> object:
+            result = writer.execute(sql, *rest)
+            if sql == "COMMIT":
+                engine._writer = writer
+                raise KeyboardInterrupt
+            return result
+
+    engine._writer = Interrupted()  # type: ignore[assignment]
+    outcomes = in_one_batch(engine, *(lambda tx, n=n: tx.run("INSERT INTO t VALUES (?)", (n,)) for n in range(3)))
+    with engine.read() as tx:
+        assert [(3,)] == tx.rows("SELECT count(*) FROM t")
+
+    assert [1, 1, KeyboardInterrupt] == sorted(outcomes, key=str)
+    engine.close()
 
 
 def test_an_interrupt_undoes_the_batch_and_nobody_is_told_a_lie(store_path: Path) -> None:

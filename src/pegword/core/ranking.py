@@ -18,7 +18,7 @@ Company is worked out for the `CANDIDATES_MAX` best by own scores, added the sam
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -66,8 +66,7 @@ class Postings:
     words: int
 
 
-@dataclass(frozen=True, slots=True)
-class Part:
+class Part(NamedTuple):
     """How one message found one document: what each part gave, before messages are weighed and added."""
 
     bm25: float
@@ -96,7 +95,7 @@ class Ranked:
 
     def part(self, message: int, position: int) -> Part:
         """The part of *message* in the score of the candidate at *position*."""
-        return Part(*(float(value) for value in self.parts[:, message, position]))
+        return Part(*self.parts[:, message, position].tolist())
 
 
 def rank(

@@ -7,7 +7,9 @@ import logging
 import threading
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
+from itertools import islice
 
 from pegword.core.errors import PegwordError, Unavailable
 from pegword.store import folding, receipt_rows
@@ -34,7 +36,8 @@ class Housekeeper:
         self._reindex = reindex
         self._receipts_kept_us = receipts_kept_us
         self._clock = clock
-        self._waiting: deque[Callable[[Tx], None]] = deque(maxlen=WAITING_MAX)
+        self._waiting: deque[Callable[[Tx], None]] = deque()
+        self._queue = threading.Lock()
         self._scopes: dict[str, None] = {}
         self._cut_log = False
         self._wake = threading.Event()
@@ -52,7 +55,10 @@ class Housekeeper:
 
     def later(self, work: Callable[[Tx], None]) -> None:
         """Do *work* in a write transaction some time after the answer; best effort. It must hold little, for many may wait."""
-        self._waiting.append(work)
+        with self._queue:
+            self._waiting.append(work)
+            if len(self._waiting) > WAITING_MAX:
+                self._waiting.popleft()
         self._wake.set()
 
     def due(self, scope_key: str) -> None:
@@ -107,9 +113,12 @@ class Housekeeper:
 
     def _settle(self) -> None:
         """Do what waits; when the database takes nothing now, leave it until the next time, or for good when this is the last."""
-        while works := self._take():
-            if not self._try(lambda works=works: self._engine.write(lambda tx: [work(tx) for work in works])):  # type: ignore[misc]
+        while works := self._first():
+            if not self._all(works):
                 return
+            with self._queue:
+                while self._waiting and self._waiting[0] in works:
+                    self._waiting.popleft()
         while self._scopes:
             key, _ = self._scopes.popitem()
             if not self._try(lambda key=key: folding.tidy(self._engine, key)):  # type: ignore[misc]
@@ -117,18 +126,30 @@ class Housekeeper:
         if self._cut_log:
             self._try(self._cut)
 
-    def _take(self) -> list[Callable[[Tx], None]]:
-        works: list[Callable[[Tx], None]] = []
+    def _first(self) -> list[Callable[[Tx], None]]:
+        """What waits longest; it stays in the queue until it is done."""
+        with self._queue:
+            return list(islice(self._waiting, AT_ONCE))
+
+    def _all(self, works: Sequence[Callable[[Tx], None]]) -> bool:
+        """Do *works* in one transaction, or, when one of them fails, each in its own. False when the database takes nothing now."""
         try:
-            while len(works) < AT_ONCE:
-                works.append(self._waiting.popleft())
-        except IndexError:
-            pass
-        return works
+            self._engine.write(lambda tx: [work(tx) for work in works])
+        except Unavailable as error:
+            _log.warning("housekeeping put off: %s", error)
+            return False
+        except Exception:
+            taken = [self._try(partial(self._engine.write, work)) for work in works]
+            return all(taken)
+        return True
 
     def _cut(self) -> None:
         self._cut_log = False
-        self._cut_log = not self._engine.checkpoint() or self._cut_log
+        done = False
+        try:
+            done = self._engine.checkpoint()
+        finally:
+            self._cut_log = self._cut_log or not done
 
     def sweep(self) -> None:
         """Take what has expired out of the index, and forget receipts that are old enough."""

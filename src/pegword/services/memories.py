@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from pegword.core.caller import Caller, Scope, Visible, reach
-from pegword.core.errors import Invalid, NotFound, VersionMismatch
+from pegword.core.errors import Damaged, Invalid, NotFound, VersionMismatch
 from pegword.core.memory import (
     NEVER,
     TAG_CHARS_MAX,
@@ -28,7 +28,7 @@ LIST_DEFAULT, LIST_MAX = 100, 200
 SEARCH_DEFAULT, SEARCH_MAX = 20, 50
 QUERY_CHARS_MAX = 200_000
 PHRASE_CANDIDATES_MAX = 1_000
-PHRASE_CHARS_MAX = 2_000_000  # of content read for phrases in one search
+PHRASE_CHARS_MAX = 2_000_000  # of content searched for phrases at once
 
 
 @dataclass(frozen=True, slots=True)
@@ -276,16 +276,23 @@ class Memories:
         return Saved(memory, written.outcome, tuple(warnings)), entered.due
 
     def _remove(self, tx: Tx, memory: Memory) -> Memory:
-        if postings.indexed_by(tx, memory.scope.key, self._analyser.name):
-            terms: dict[str, int] = {}
-            for name, description, content, tags in memory_rows.texts(tx, memory):
-                terms |= self._analyser.document(content, (name, description, *tags)).counts
-            held = sorted(terms)
-        else:  # another analyser may have made other terms of it
-            held = postings.every_term(tx, memory.scope.key)
+        held = self._terms_of(tx, memory)
         postings.leave(tx, memory.scope.key, memory.slot, memory.length, held)
         memory_rows.delete(tx, memory)
         return memory
+
+    def _terms_of(self, tx: Tx, memory: Memory) -> Sequence[str]:
+        """Every term under which a memory may stand in the index, its earlier versions included."""
+        scope_key = memory.scope.key
+        try:
+            if memory_rows.is_sound(memory) and postings.indexed_by(tx, scope_key, self._analyser.name):
+                terms: dict[str, int] = {}
+                for name, description, content, tags in memory_rows.texts(tx, memory):
+                    terms |= self._analyser.document(content, (name, description, *tags)).counts
+                return sorted(terms)
+        except Damaged:
+            pass
+        return postings.every_term(tx, scope_key)  # another analyser, or damage, hides which they are
 
     def _within_reach(self, tx: Tx, caller: Caller, memory_id: str, *, sound: bool = True) -> Memory:
         """The memory of that id if the caller may know of it; otherwise it is absent, whatever the reason.

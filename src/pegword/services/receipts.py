@@ -7,7 +7,7 @@ from typing import Any
 
 from pegword.core import render
 from pegword.core.caller import Caller, Scope
-from pegword.core.errors import NotFound
+from pegword.core.errors import Damaged, NotFound
 from pegword.core.memory import Memory, Version
 from pegword.core.text import Analyser
 from pegword.services.finding import NOT_RANKED, Findings
@@ -140,7 +140,7 @@ def keep(tx: Tx, kept: Prepared) -> None:
     """Write the receipt of a turn, and count an access of each memory that it showed."""
     rows = memory_rows.still_there(tx, [place for place, _ in kept.others], [memory_id for memory_id, _, _ in kept.lines])
     ids = {(key, slot): (memory_id, version) for key, slot, memory_id, version in rows}
-    there = {memory_id for memory_id, _ in ids.values()}
+    there = {memory_id for _, _, memory_id, _ in rows}
     lines = [line for line in kept.lines if line[0] in there]  # a receipt names nothing that was deleted before it was written
     lines += [(*ids[place], body) for place, body in kept.others if place in ids]
     receipt_rows.add(tx, kept.receipt, kept.user_id, kept.at, kept.head, lines)
@@ -158,8 +158,11 @@ def explain(tx: Tx, receipt: str, caller: Caller, analyser: Analyser, now: int) 
     considered, notes = [], []
     for memory_id, _, _, number, text in sorted(rows[1:], key=lambda row: json.loads(row[4])["order"]):
         body = json.loads(text)
-        then = memory_rows.version(tx, body["scope_key"], memory_id, number)
-        if then is None:
+        try:
+            then = memory_rows.version(tx, body["scope_key"], memory_id, number)
+        except Damaged:
+            continue
+        if then is None or not memory_rows.is_sound(then):
             continue
         scope = Scope.from_key(body["scope_key"])
         shown = body["why"] in _CHOSEN
@@ -190,7 +193,7 @@ def _body(
 ) -> str:
     """What a receipt keeps of one memory beside its id and version, as JSON."""
     ranked = position != NOT_RANKED
-    parts = [asdict(findings.ranked.part(m, position)) for m in range(len(findings.messages))] if ranked else []
+    parts = [findings.ranked.part(m, position)._asdict() for m in range(len(findings.messages))] if ranked else []
     return _dumped(
         {
             "scope_key": scope_key, "score": score, "why": why, "order": order, "verified": verified, "parts": parts,

@@ -105,6 +105,7 @@ _NEWEST = f"""
     ORDER BY updated DESC, memory_id
 """
 _IDS = "SELECT scope_key, slot, memory_id, version FROM structured_memories WHERE "
+_SELECT_BARE = _SELECT.replace("description, content, tags", "'', '', '[]'")
 _DELETE = "DELETE FROM structured_memories WHERE memory_id = ?"
 _DELETE_VERSIONS = "DELETE FROM memory_versions WHERE scope_key = ? AND memory_id = ?"
 _VERSION_TEXTS = "SELECT name, description, content, tags FROM memory_versions WHERE scope_key = ? AND memory_id = ?"
@@ -189,14 +190,13 @@ def set_tags(tx: Tx, memory: Memory, *, fresh: bool) -> None:
 
 def by_name(tx: Tx, scope: Scope, name: str, shelf: str = "", *, sound: bool = True) -> Memory | None:
     """The memory of that identity, expired or not. Raises `Damaged` unless *sound* is false."""
-    rows = tx.rows(_SELECT + "scope_key = ? AND shelf = ? AND name_key = ?", (scope.key, shelf, name))
-    return _one(rows, sound=sound)
+    return _one(tx, "scope_key = ? AND shelf = ? AND name_key = ?", (scope.key, shelf, name), sound=sound)
 
 
 def by_id(tx: Tx, memory_id: str, *, sound: bool = True) -> Memory | None:
     """The memory of that id, expired or not, whoever's it is: the caller must look at its scope. Raises `Damaged` unless *sound* is
     false."""
-    return _one(tx.rows(_SELECT + "memory_id = ?", (memory_id,)), sound=sound)
+    return _one(tx, "memory_id = ?", (memory_id,), sound=sound)
 
 
 def by_slots(tx: Tx, slots: Sequence[tuple[str, int]]) -> dict[tuple[str, int], Memory]:
@@ -241,7 +241,12 @@ def newest(tx: Tx, visible: Visible, filters: Filters, limit: int) -> list[Memor
 def unindexed(tx: Tx, visible: Visible, filters: Filters, limit: int) -> list[Memory]:
     """The memories that have left the index because they expired, newest first."""
     condition, parameters = _filtered(visible, filters)
-    rows = tx.rows(f"{_SELECT}{condition} AND slot < 0 ORDER BY updated DESC, memory_id LIMIT ?", (*parameters, limit))
+    condition += " AND slot < 0"
+    try:
+        rows = tx.rows(_NEWEST.replace("{condition}", condition), (*parameters, limit))
+    except Damaged:
+        ids = tx.rows(_NEWEST_IDS.replace("{condition}", condition), (*parameters, limit))
+        rows = _one_by_one(tx, _SELECT + "memory_id = ?", ids)
     return list(_sound_ones(rows))
 
 
@@ -258,9 +263,13 @@ def slots(tx: Tx, visible: Visible, filters: Filters) -> list[tuple[str, int]]:
 
 
 def versions(tx: Tx, memory: Memory) -> list[Version]:
-    """Every version of *memory*, newest first."""
-    rows = tx.rows(_VERSIONS + " ORDER BY version DESC", (memory.scope.key, memory.memory_id))
-    return [_version(row) for row in rows]
+    """Every version of *memory* that is sound, newest first."""
+    try:
+        rows = tx.rows(_VERSIONS + " ORDER BY version DESC", (memory.scope.key, memory.memory_id))
+    except Damaged:
+        keys = [(memory.scope.key, memory.memory_id, number) for number in range(memory.version, 0, -1)]
+        rows = _one_by_one(tx, _VERSIONS + " AND version = ?", keys)
+    return [version for version in map(_version, rows) if is_sound(version)]
 
 
 def version(tx: Tx, scope_key: str, memory_id: str, number: int) -> Version | None:
@@ -272,7 +281,7 @@ def version(tx: Tx, scope_key: str, memory_id: str, number: int) -> Version | No
 def texts(tx: Tx, memory: Memory) -> list[tuple[str, str, str, tuple[str, ...]]]:
     """Name, description, content and tags of *memory* as it stands and of every version of it."""
     rows = tx.rows(_VERSION_TEXTS, (memory.scope.key, memory.memory_id))
-    then = [(name, description, content, tuple(json.loads(tags))) for name, description, content, tags in rows]
+    then = [(name, description, content, tags_of(tags)) for name, description, content, tags in rows]
     return [(memory.name, memory.description, memory.content, memory.tags), *then]
 
 
@@ -295,6 +304,17 @@ def tags_text(tags: Iterable[str]) -> str:
     return json.dumps(list(tags), ensure_ascii=False)
 
 
+def tags_of(text: str) -> tuple[str, ...]:
+    """Tags as they were stored; of what is no list of texts, one that no memory can have, so that no hash fits."""
+    try:
+        tags = json.loads(text)
+    except (ValueError, TypeError):
+        tags = None
+    if not isinstance(tags, list) or not all(isinstance(tag, str) for tag in tags):
+        return ("\0",)
+    return tuple(tags)
+
+
 def is_sound(saved: Memory | Version) -> bool:
     """Whether a memory or a version still matches the hash that was made when it was saved."""
     return saved.content_hash == hash_of(saved.name, saved.kind, saved.description, saved.content, saved.tags)
@@ -307,25 +327,25 @@ def checked(saved: Saved) -> Saved:
     return saved
 
 
-def _one(rows: Sequence[Row], *, sound: bool) -> Memory | None:
-    """The memory of at most one row; `Damaged` when it must be *sound* and is not."""
+def _one(tx: Tx, condition: str, parameters: Sequence[str], *, sound: bool) -> Memory | None:
+    """The memory under *condition*; `Damaged` when it must be *sound* and is not. What cannot be read of it otherwise is left empty."""
+    try:
+        rows = tx.rows(_SELECT + condition, parameters)
+    except Damaged:
+        if sound:
+            raise
+        rows = tx.rows(_SELECT_BARE + condition, parameters)
     if not rows:
         return None
-    try:
-        memory = _memory(rows[0])
-    except ValueError:  # its tags are no JSON; stand in for them what no memory can have, so that no hash fits
-        memory = _memory((*rows[0][:8], '["\\u0000"]', *rows[0][9:]))
+    memory = _memory(rows[0])
     return checked(memory) if sound else memory
 
 
 def _sound_ones(rows: Iterable[Row]) -> Iterator[Memory]:
     """The memories of *rows* but for those that are damaged, which are reported in the log."""
     for row in rows:
-        try:
-            memory = _memory(row)
-        except ValueError:
-            memory = None
-        if memory is not None and is_sound(memory):
+        memory = _memory(row)
+        if is_sound(memory):
             yield memory
         else:
             _log.error("memory %s does not match its hash: it was damaged on disk, and is left out", row[0])
@@ -364,9 +384,9 @@ def _filtered(visible: Visible, filters: Filters) -> tuple[str, list[object]]:
 
 def _memory(row: Row) -> Memory:
     memory_id, scope_key, shelf, name, kind, kind_word, description, content, tags, *rest = row
-    return Memory(memory_id, Scope.from_key(scope_key), shelf, name, kind, kind_word, description, content, tuple(json.loads(tags)), *rest)
+    return Memory(memory_id, Scope.from_key(scope_key), shelf, name, kind, kind_word, description, content, tags_of(tags), *rest)
 
 
 def _version(row: Row) -> Version:
-    fields = [*row[:7], tuple(json.loads(row[7])), *row[8:12], bool(row[12]), *row[13:]]
+    fields = [*row[:7], tags_of(row[7]), *row[8:12], bool(row[12]), *row[13:]]
     return Version(*fields)

@@ -62,6 +62,8 @@ _DEAD_OF = "SELECT slot FROM ix_dead WHERE scope_key = ?"
 _PUT_BLOCK = "INSERT INTO ix_block (scope_key, term, first_slot, n, postings) VALUES (?, ?, ?, ?, ?)"
 _DROP_BLOCK = "DELETE FROM ix_block WHERE scope_key = ? AND term = ? AND first_slot = ?"
 
+_DAMAGED = "the index is damaged; make it again with: pegword reindex --all"
+
 Ints = npt.NDArray[np.int64]
 
 
@@ -266,13 +268,19 @@ class _Tails:
         if not self._rows or not terms:
             return
         _, keys, slots, places, lengths, counts, marks, _ = zip(*self._rows, strict=True)
-        hits, term = find_marks(np.frombuffer(b"".join(marks), MARK), terms)
+        try:
+            every_mark, every_count = b"".join(marks), b"".join(counts)
+        except TypeError:
+            raise Damaged(_DAMAGED) from None
+        if len(every_mark) != MARK.itemsize * len(every_count):
+            raise Damaged(_DAMAGED)
+        hits, term = find_marks(np.frombuffer(every_mark, MARK), terms)
         ends = np.cumsum(np.fromiter(map(len, counts), np.int64, len(counts)))
         order = np.argsort(term, kind="stable")
         hits, self.term = hits[order], term[order]
         row = np.searchsorted(ends, hits, side="right")
         self.document = (np.array(slots, np.int64) + np.array([self._bases[key] for key in keys], np.int64))[row]
-        self.count = np.frombuffer(b"".join(counts), np.uint8)[hits].astype(np.int64)
+        self.count = np.frombuffer(every_count, np.uint8)[hits].astype(np.int64)
         self.place = np.array(places, np.int64)[row]
         self.length = np.array(lengths, np.int64)[row]
 
@@ -300,8 +308,8 @@ def _joined(
     """
     packed = unpack(b"".join([row[4] for row in blocks]))
     sizes = [row[3] for row in blocks]
-    if len(packed) != sum(sizes) or (len(packed) and packed["slot"].max() >= totals[0]):
-        raise Damaged("the index is damaged; make it again with: pegword reindex --all")
+    if len(packed) != sum(sizes):
+        raise Damaged(_DAMAGED)
     fixed = len(packed)
     size = fixed + len(tails.term)
     term, document = np.empty(size, np.int64), np.empty(size, np.int64)
@@ -310,6 +318,8 @@ def _joined(
     document[:fixed] = packed["slot"]
     if len(bases) > 1:
         document[:fixed] += np.repeat(np.array([bases[row[0]] for row in blocks], np.int64), sizes)
+    if fixed and document[:fixed].max() >= totals[0]:
+        raise Damaged(_DAMAGED)
     for column, name in ((count, "count"), (length, "length"), (place, "place")):
         column[:fixed] = packed[name]
         column[fixed:] = getattr(tails, name)

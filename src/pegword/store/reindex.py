@@ -3,12 +3,13 @@
 The new index is worked out beside the old one, which serves meanwhile, and takes its place in one transaction.
 """
 
-import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
+from pegword.core.errors import Damaged
 from pegword.core.text import Document
-from pegword.store.engine import Engine, Tx
+from pegword.store.engine import Engine, Row, Tx
 from pegword.store.folding import PUT_BLOCK, blocks
+from pegword.store.memory_rows import tags_of
 from pegword.store.packing import Gathered
 
 READ_AT_ONCE = 500
@@ -21,6 +22,10 @@ Progress = Callable[[int], None]
 _STALE = "SELECT scope_key, n FROM ix_scope WHERE analyser <> ? ORDER BY scope_key"
 _TEXTS = """
     SELECT slot, name, description, content, tags FROM structured_memories
+    WHERE scope_key = ? AND slot >= 0 AND slot > ? ORDER BY slot LIMIT ?
+"""
+_SLOTS = """
+    SELECT slot FROM structured_memories
     WHERE scope_key = ? AND slot >= 0 AND slot > ? ORDER BY slot LIMIT ?
 """
 _LIVE = "SELECT slot, place, memory_id, length FROM structured_memories WHERE scope_key = ? AND slot >= 0 ORDER BY slot"
@@ -42,13 +47,34 @@ def reindex_scope(engine: Engine, scope_key: str, analyser: str, analyse: Analys
     slot = -1
     while True:
         with engine.read() as tx:
-            rows = tx.rows(_TEXTS, (scope_key, slot, READ_AT_ONCE))
-        for slot, name, description, content, tags in rows:
-            documents[slot] = analyse(name, description, content, tuple(json.loads(tags)))
+            rows = _read(tx, scope_key, slot, READ_AT_ONCE)
+        for slot, *texts in rows:
+            documents[slot] = _document(analyse, texts)
         progress(len(rows))
         if len(rows) < READ_AT_ONCE:
             break
     engine.write(lambda tx: _replace(tx, scope_key, analyser, analyse, documents))
+
+
+def _read(tx: Tx, scope_key: str, slot: int, count: int) -> list[Row]:
+    """Slot and texts of the next memories after *slot*; of one whose texts are damaged, the slot alone."""
+    try:
+        return tx.rows(_TEXTS, (scope_key, slot, count))
+    except Damaged:
+        rows: list[Row] = []
+        for (next_slot,) in tx.rows(_SLOTS, (scope_key, slot, count)):
+            try:
+                rows += tx.rows(_TEXTS, (scope_key, next_slot - 1, 1))
+            except Damaged:
+                rows.append((next_slot,))
+        return rows
+
+
+def _document(analyse: Analyse, texts: Sequence[str]) -> Document:
+    if not texts:
+        return Document({}, 0)
+    name, description, content, tags = texts
+    return analyse(name, description, content, tags_of(tags))
 
 
 def _replace(tx: Tx, scope_key: str, analyser: str, analyse: Analyse, documents: dict[int, Document]) -> None:
@@ -59,8 +85,7 @@ def _replace(tx: Tx, scope_key: str, analyser: str, analyse: Analyse, documents:
     for slot, place, memory_id, length in live:
         document = documents.get(slot)
         if document is None:
-            _, name, description, content, tags = tx.rows(_TEXTS, (scope_key, slot - 1, 1))[0]
-            document = analyse(name, description, content, tuple(json.loads(tags)))
+            document = _document(analyse, _read(tx, scope_key, slot - 1, 1)[0][1:])
         gathered.add(slot, place, document.length, document.counts)
         words += document.length
         if document.length != length:

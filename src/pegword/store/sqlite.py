@@ -9,7 +9,7 @@ import stat
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import quote
@@ -129,7 +129,9 @@ class SqliteEngine:
     @contextmanager
     def read(self) -> Iterator[SqliteTx]:
         """A read transaction on a connection of its own."""
+        keep = not self._unchanging()  # of a file that is read as unchanging, nothing is kept: somebody may begin to change it
         with _meaning():
+            self._check_file()
             try:
                 connection = self._readers.pop()
             except IndexError:
@@ -141,7 +143,7 @@ class SqliteEngine:
         finally:
             if connection.in_transaction:
                 connection.execute("ROLLBACK")
-            if len(self._readers) < READERS_KEPT_MAX and not self._closed:
+            if keep and len(self._readers) < READERS_KEPT_MAX and not self._closed:
                 self._readers.append(connection)
             else:
                 connection.close()
@@ -154,13 +156,18 @@ class SqliteEngine:
             raise RuntimeError("a write inside a write would wait for itself")
         job = _Job(work)
         self._waiting.append(job)
-        with self._writing:
-            self._leader = threading.get_ident()
-            try:
-                while not job.done:  # a full batch of others may come first
-                    self._commit_waiting()
-            finally:
-                self._leader = 0
+        try:
+            with self._writing:
+                self._leader = threading.get_ident()
+                try:
+                    while not job.done:  # a full batch of others may come first
+                        self._commit_waiting()
+                finally:
+                    self._leader = 0
+        except BaseException:
+            with suppress(ValueError):  # who was interrupted while waiting does not want it any more
+                self._waiting.remove(job)
+            raise
         if job.error is not None:
             raise job.error
         result: T = job.result
@@ -199,16 +206,21 @@ class SqliteEngine:
         """
         jobs: list[_Job] = []
         tx = SqliteTx(self._writer, self._seen)
+        committing = False
         try:
             while self._waiting and len(jobs) < BATCH_MAX:
-                jobs.append(self._waiting.popleft())
+                jobs.append(self._waiting[0])  # in this order, so that an interrupt loses none
+                self._waiting.popleft()
             with _meaning():
                 self._check_file()
                 self._writer.execute("BEGIN IMMEDIATE")
                 for job in jobs:
                     self._do(tx, job, alone=len(jobs) == 1)
+                committing = True
                 self._writer.execute("COMMIT")
         except BaseException as error:
+            if committing and not isinstance(error, Exception) and not self._writer.in_transaction:
+                raise  # the interrupt came after the commit: what was done is done
             undone = error if isinstance(error, Exception) else Busy("the write was interrupted; nothing was changed, try again")
             if isinstance(error, Busy):  # who came while we waited has waited too: nobody starts a wait of their own behind this one
                 jobs += [self._waiting.popleft() for _ in range(len(self._waiting))]
@@ -241,10 +253,13 @@ class SqliteEngine:
         """How SQLite is told to open the file."""
         if not self.read_only:
             return str(self.path), apsw.SQLITE_OPEN_READWRITE
-        log = Path(f"{self.path}-wal")
-        if not os.access(self.path.parent, os.W_OK) and not (log.exists() and log.stat().st_size):
-            return _unchanging(self.path), apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
+        if self._unchanging():
+            return f"file:{quote(str(self.path))}?immutable=1", apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
         return str(self.path), apsw.SQLITE_OPEN_READONLY
+
+    def _unchanging(self) -> bool:
+        """Whether nobody changes the file: it lies where nothing can be written beside it, and no process has a log open."""
+        return self.read_only and not os.access(self.path.parent, os.W_OK) and not Path(f"{self.path}-wal").exists()
 
     def _check_file(self) -> None:
         """Refuse to go on when the path leads to another file than the one that was opened: what is saved there would be lost."""
@@ -253,7 +268,10 @@ class SqliteEngine:
         except OSError:
             now = None
         if now is None or (now.st_dev, now.st_ino) != self._identity:
-            raise Unavailable("the database file was removed or replaced; restart Pegword", code="replaced")
+            raise Unavailable(
+                "the database file was removed or replaced: stop Pegword, remove the files beside it ending in -wal and -shm, start again",
+                code="replaced",
+            )
 
     def _connect(self, *, adopt: bool = False) -> apsw.Connection:
         """A connection with every setting. The file must be marked as ours; with *adopt*, one that is still empty is marked so."""
@@ -278,11 +296,6 @@ class SqliteEngine:
             connection.pragma("cache_size", -CACHE_KIB)
             connection.pragma("temp_store", "MEMORY")
         return connection
-
-
-def _unchanging(path: Path) -> str:
-    """*path* as the name of a file that nobody changes, which SQLite can read without a log or shared memory beside it."""
-    return f"file:{quote(str(path))}?immutable=1"
 
 
 @contextmanager
