@@ -4,6 +4,7 @@ A request goes: name check, route, credential, right, body, handler on a thread,
 is admitted before its body is read. What may wait for the database's one writer has threads of its own, so that reads go on beside it.
 """
 
+import asyncio
 import logging
 import secrets
 from collections.abc import Awaitable, Callable, MutableMapping
@@ -17,7 +18,7 @@ from starlette.datastructures import Headers
 
 from pegword import __version__
 from pegword.core.caller import Caller
-from pegword.core.errors import Invalid, PegwordError
+from pegword.core.errors import Invalid, PegwordError, Unavailable
 from pegword.http import docs_page, health, native, turnstone
 from pegword.http.auth import Names, caller_of
 from pegword.http.failures import Overloaded, Reply, accident, failure
@@ -39,6 +40,8 @@ Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 _ALWAYS = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
 _NOBODY = Caller("", "", "", right="read")
 _CLOSED = "/v1/"
+
+_ENDING = Unavailable("the server is ending, and it is not known whether this was done: look, then try again", code="ending")
 
 _log = logging.getLogger("pegword.http")
 
@@ -88,6 +91,10 @@ class App:
             reply = await self._reply(request)
         except ClientGone:
             return
+        except asyncio.CancelledError:  # the server ends, and has waited as long as it does
+            with anyio.CancelScope(shield=True):
+                await _send(send, failure(_ENDING), close=True)
+            raise
         except PegwordError as error:
             reply = failure(error)
         except Exception:
