@@ -55,16 +55,19 @@ def find_marks(marks: Marks, terms: Sequence[str]) -> tuple[Ints, Ints]:
     # Most marks are of no term of the query: a small table leaves few to look up.
     maybe = np.zeros(1 << _SIEVE_BITS, np.bool_)
     maybe[_sieve(wanted)] = True
-    places = np.flatnonzero(maybe[_sieve(marks)])
-    candidates = marks[places]
+    places = np.flatnonzero(maybe.take(_sieve(marks)))
+    candidates = marks.take(places)
     at = np.searchsorted(wanted, candidates)
     at[at == len(wanted)] = 0
-    sure = wanted[at] == candidates
-    return places[sure], order[at[sure]]
+    sure = np.flatnonzero(wanted.take(at) == candidates)
+    return places.take(sure), order.take(at.take(sure))
 
 
-def _sieve(marks: Marks) -> Marks:
-    return (marks * _SIEVE_FACTOR) >> _SIEVE_SHIFT
+def _sieve(marks: Marks) -> Ints:
+    """Where each of *marks* stands in the small table."""
+    spread = marks * _SIEVE_FACTOR
+    spread >>= _SIEVE_SHIFT
+    return spread.view(np.int64)  # as it is: unsigned numbers would be converted before they index
 
 
 def packed(slot: int, count: int, place: int, length: int) -> int:
