@@ -229,25 +229,13 @@ def still_there(tx: Tx, slots: Sequence[tuple[str, int]], memory_ids: Sequence[s
 
 def newest(tx: Tx, visible: Visible, filters: Filters, limit: int) -> list[Memory]:
     """The *limit* memories saved last, newest first."""
-    condition, parameters = _filtered(visible, filters)
-    try:
-        rows = tx.rows(_NEWEST.replace("{condition}", condition), (*parameters, limit))
-    except Damaged:
-        ids = tx.rows(_NEWEST_IDS.replace("{condition}", condition), (*parameters, limit))
-        rows = _one_by_one(tx, _SELECT + "memory_id = ?", ids)
-    return list(_sound_ones(rows))
+    return _newest(tx, *_filtered(visible, filters), limit)
 
 
 def unindexed(tx: Tx, visible: Visible, filters: Filters, limit: int) -> list[Memory]:
     """The memories that have left the index because they expired, newest first."""
     condition, parameters = _filtered(visible, filters)
-    condition += " AND slot < 0"
-    try:
-        rows = tx.rows(_NEWEST.replace("{condition}", condition), (*parameters, limit))
-    except Damaged:
-        ids = tx.rows(_NEWEST_IDS.replace("{condition}", condition), (*parameters, limit))
-        rows = _one_by_one(tx, _SELECT + "memory_id = ?", ids)
-    return list(_sound_ones(rows))
+    return _newest(tx, f"{condition} AND slot < 0", parameters, limit)
 
 
 def count(tx: Tx, visible: Visible, filters: Filters) -> int:
@@ -339,6 +327,15 @@ def _one(tx: Tx, condition: str, parameters: Sequence[str], *, sound: bool) -> M
         return None
     memory = _memory(rows[0])
     return checked(memory) if sound else memory
+
+
+def _newest(tx: Tx, condition: str, parameters: Sequence[object], limit: int) -> list[Memory]:
+    try:
+        rows = tx.rows(_NEWEST.replace("{condition}", condition), (*parameters, limit))
+    except Damaged:
+        ids = tx.rows(_NEWEST_IDS.replace("{condition}", condition), (*parameters, limit))
+        rows = _one_by_one(tx, _SELECT + "memory_id = ?", ids)
+    return list(_sound_ones(rows))
 
 
 def _sound_ones(rows: Iterable[Row]) -> Iterator[Memory]:
