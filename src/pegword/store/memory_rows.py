@@ -26,6 +26,8 @@ from pegword.store.postings import NOT_INDEXED, within
 
 Saved = TypeVar("Saved", Memory, Version)
 
+_NO_TAGS = "[]"
+
 _log = logging.getLogger("pegword.store")
 
 _COLUMNS = """memory_id, scope_key, shelf, name, kind, kind_word, description, content, tags, priority, source, author, author_user,
@@ -294,6 +296,8 @@ def tags_text(tags: Iterable[str]) -> str:
 
 def tags_of(text: str) -> tuple[str, ...]:
     """Tags as they were stored; of what is no list of texts, one that no memory can have, so that no hash fits."""
+    if text == _NO_TAGS:
+        return ()
     try:
         tags = json.loads(text)
     except (ValueError, TypeError):
