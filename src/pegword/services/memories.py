@@ -264,7 +264,7 @@ class Memories:
         if memory.verified_by and not memory.verified:
             warnings.append("verified: cleared, since an agent changed what a human had verified; the old text is kept as a version")
         document = self._analyser.document(memory.content, (memory.name, memory.description, *memory.tags))
-        old = (memory.slot, memory.length) if memory.slot != postings.NOT_INDEXED else None
+        old = (memory.slot, memory.length) if memory.slot > postings.NOT_INDEXED else None
         sitting, named = _sitting(caller, draft)
         entered = postings.enter(
             tx, memory.scope.key, document, sitting=sitting, named=named, now=now, analyser=self._analyser.name, old=old

@@ -22,11 +22,12 @@ from pegword.core.memory import (
     hash_of,
 )
 from pegword.store.engine import Row, Tx, among, padded
-from pegword.store.postings import NOT_INDEXED, within
+from pegword.store.postings import BEING_SAVED, NOT_INDEXED, within
 
 Saved = TypeVar("Saved", Memory, Version)
 
 _NO_TAGS = "[]"
+_PLACED = f"slot >= {NOT_INDEXED}"  # as the index over places says it, or it would not be used
 
 _log = logging.getLogger("pegword.store")
 
@@ -41,7 +42,7 @@ _UPSERT = f"""
         author_user, credential, verified_by, verified_at, confidence, expires_at, created, updated, version, access_count,
         last_accessed, content_hash, tags, description, content)
     VALUES (
-        :memory_id, :scope_key, :shelf, :name, {NOT_INDEXED}, 0, 0, :scope, :scope_id, :name, coalesce(:kind, '{KIND_DEFAULT}'),
+        :memory_id, :scope_key, :shelf, :name, {BEING_SAVED}, 0, 0, :scope, :scope_id, :name, coalesce(:kind, '{KIND_DEFAULT}'),
         :kind_word, coalesce(:priority, '{PRIORITY_DEFAULT}'), :source, :author, :author_user, :credential, :verified_by, :verified_at,
         :trusted, nullif(:expires_at, {NEVER}), :now, :now, 1, 0, NULL, '', coalesce(:tags, '[]'), coalesce(:description, ''), :content)
     ON CONFLICT (scope_key, shelf, name_key) DO UPDATE SET
@@ -208,9 +209,9 @@ def by_slots(tx: Tx, slots: Sequence[tuple[str, int]]) -> dict[tuple[str, int], 
     wanted = padded(slots)
     pairs = ", ".join(["(?, ?)"] * len(wanted))
     try:
-        rows = tx.rows(f"{_SELECT}slot >= 0 AND (scope_key, slot) IN (VALUES {pairs})", [v for pair in wanted for v in pair])
+        rows = tx.rows(f"{_SELECT}{_PLACED} AND (scope_key, slot) IN (VALUES {pairs})", [v for pair in wanted for v in pair])
     except Damaged:
-        rows = _one_by_one(tx, _SELECT + "slot >= 0 AND scope_key = ? AND slot = ?", slots)
+        rows = _one_by_one(tx, _SELECT + "scope_key = ? AND slot = ?", slots)
     return {(m.scope.key, m.slot): m for m in _sound_ones(rows)}
 
 
@@ -221,7 +222,7 @@ def still_there(tx: Tx, slots: Sequence[tuple[str, int]], memory_ids: Sequence[s
     parts, parameters = [], []
     if slots:
         wanted = padded(slots)
-        parts.append(f"slot >= 0 AND (scope_key, slot) IN (VALUES {', '.join(['(?, ?)'] * len(wanted))})")
+        parts.append(f"{_PLACED} AND (scope_key, slot) IN (VALUES {', '.join(['(?, ?)'] * len(wanted))})")
         parameters += [v for pair in wanted for v in pair]
     if memory_ids:
         parts.append(among("memory_id", len(memory_ids)))
@@ -289,9 +290,9 @@ def accessed(tx: Tx, memory_ids: Sequence[str], now: int) -> None:
         tx.run(_ACCESSED + among("memory_id", len(memory_ids)), (now, *padded(memory_ids)))
 
 
-def tags_text(tags: Iterable[str]) -> str:
+def tags_text(tags: Sequence[str]) -> str:
     """Tags as they are stored."""
-    return json.dumps(list(tags), ensure_ascii=False)
+    return _NO_TAGS if not tags else json.dumps(list(tags), ensure_ascii=False)
 
 
 def tags_of(text: str) -> tuple[str, ...]:
@@ -366,7 +367,7 @@ def _one_by_one(tx: Tx, sql: str, keys: Iterable[Sequence[object]]) -> list[Row]
 def _filtered(visible: Visible, filters: Filters) -> tuple[str, list[object]]:
     condition, keys = within(visible)
     parameters: list[object] = list(keys)
-    parts = [condition or "1 = 0"]
+    parts = [condition or "1 = 0", _PLACED]
     if filters.kind:
         parts.append("kind = ?")
         parameters.append(filters.kind)
@@ -389,5 +390,5 @@ def _memory(row: Row) -> Memory:
 
 
 def _version(row: Row) -> Version:
-    fields = [*row[:7], tags_of(row[7]), *row[8:12], bool(row[12]), *row[13:]]
-    return Version(*fields)
+    told = [*row[:7], tags_of(row[7]), *row[8:12], bool(row[12]), *row[13:]]
+    return Version(*told)

@@ -22,13 +22,13 @@ Progress = Callable[[int], None]
 _STALE = "SELECT scope_key, n FROM ix_scope WHERE analyser <> ? ORDER BY scope_key"
 _TEXTS = """
     SELECT slot, name, description, content, tags FROM structured_memories
-    WHERE scope_key = ? AND slot >= 0 AND slot > ? ORDER BY slot LIMIT ?
+    WHERE scope_key = ? AND slot >= -1 AND slot > ? ORDER BY slot LIMIT ?
 """
 _SLOTS = """
     SELECT slot FROM structured_memories
-    WHERE scope_key = ? AND slot >= 0 AND slot > ? ORDER BY slot LIMIT ?
+    WHERE scope_key = ? AND slot >= -1 AND slot > ? ORDER BY slot LIMIT ?
 """
-_LIVE = "SELECT slot, place, memory_id, length FROM structured_memories WHERE scope_key = ? AND slot >= 0 ORDER BY slot"
+_LIVE = "SELECT slot, place, memory_id, length FROM structured_memories WHERE scope_key = ? AND slot >= -1 AND slot >= 0 ORDER BY slot"
 _EMPTY = tuple(f"DELETE FROM {table} WHERE scope_key = ?" for table in ("ix_block", "ix_tail", "ix_dead"))
 _LENGTH = "UPDATE structured_memories SET length = ? WHERE memory_id = ?"
 _DONE = """

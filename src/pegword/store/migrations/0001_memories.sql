@@ -7,7 +7,7 @@ CREATE TABLE structured_memories (
     scope_key     TEXT {bytewise} NOT NULL,
     shelf         TEXT {bytewise} NOT NULL,
     name_key      TEXT {bytewise} NOT NULL,
-    slot          BIGINT NOT NULL,            -- its number in its scope; every change takes the next one
+    slot          BIGINT NOT NULL,            -- its number in its scope; every change takes the next one. -1: not in the index
     place         BIGINT NOT NULL,            -- its place in its sitting, 0-255
     length        BIGINT NOT NULL,            -- words, as the index counts them
     scope         TEXT NOT NULL,
@@ -36,10 +36,9 @@ CREATE TABLE structured_memories (
     UNIQUE (scope_key, shelf, name_key)
 );
 
--- All that a list sorts and filters by, so that it reads no text but that of the rows it shows.
-CREATE INDEX memory_by_time ON structured_memories (scope_key, updated, memory_id, kind, expires_at, confidence);
-
-CREATE INDEX memory_by_slot ON structured_memories (scope_key, slot) WHERE slot >= 0;
+-- Where a hit of the index lies, and all that a list sorts and filters by, so that it reads no text but that of the rows it shows.
+-- Not those that are being saved (slot -2): each save would write it twice.
+CREATE INDEX memory_by_slot ON structured_memories (scope_key, slot, updated, memory_id, kind, expires_at, confidence) WHERE slot >= -1;
 
 -- The few memories that a read must look at one by one: those that run out, are doubted, or always show.
 CREATE INDEX memory_marked ON structured_memories (scope_key, slot, expires_at, confidence, priority, updated)
@@ -65,7 +64,7 @@ CREATE TABLE memory_versions (
     description  TEXT NOT NULL,
     content      TEXT NOT NULL,
     PRIMARY KEY (scope_key, memory_id, version)
-) {clustered};
+);
 
 CREATE TABLE memory_tags (
     scope_key TEXT {bytewise} NOT NULL,
