@@ -17,8 +17,9 @@ from pegword.core.text import Analyser
 from pegword.services.bundle import Services
 from pegword.services.finding import find
 from pegword.settings import load
-from pegword.store import folding, postings
+from pegword.store import blocks, folding, postings
 from pegword.store.memory_rows import Filters, newest
+from pegword.store.packing import unpack
 from tests.conftest import Clock
 from tests.core.brute_force import Held, brute_force
 
@@ -51,7 +52,7 @@ def small_index(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(module, "TAIL_MAX", TAIL)
         monkeypatch.setattr(module, "needs_rebuild", lambda dead_n, _: dead_n > DEAD)
     monkeypatch.setattr(folding, "BLOCK_POSTINGS_MAX", BLOCK)
-    monkeypatch.setattr(folding, "_BLOCK_BYTES", BLOCK * 8)
+    monkeypatch.setattr(blocks, "_BLOCK_BYTES", BLOCK * 8)
     monkeypatch.setattr(folding, "REBUILD_BLOCKS_MAX", 5)
 
 
@@ -151,7 +152,7 @@ def check(services: Services) -> None:
             dead = {row[0] for row in tx.rows("SELECT slot FROM ix_dead WHERE scope_key = ?", (key,))}
             posted = set()
             for first, n_block, data in tx.rows("SELECT first_slot, n, postings FROM ix_block WHERE scope_key = ?", (key,)):
-                block = folding.unpack(data)["slot"].tolist()
+                block = unpack(data)["slot"].tolist()
                 assert (first, n_block) == (block[0], len(block))
                 assert block == sorted(set(block))
                 posted |= set(block)

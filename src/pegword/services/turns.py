@@ -126,7 +126,8 @@ class Turns:
         return Turn(rendered.text, render.hint(in_scope), in_scope, receipt, shown)
 
     def explain(self, caller: Caller, receipt: str) -> Explanation:
-        """Why a turn showed what it showed, worked out again from the versions that it saw. Kept 7 days; only for its own user."""
+        """Why a turn showed what it showed: its receipt, and the block rendered again from the versions that it saw. Kept 7 days; only for
+        its own user."""
         caller.require("read")
         try:
             return self._explain(caller, receipt)

@@ -5,25 +5,17 @@ Each piece of work is one short transaction that looks at the state it finds, so
 that is broken off is begun again by whoever comes next. None of it changes an answer.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import partial
-from itertools import groupby
-from operator import itemgetter
 
 import numpy as np
-import numpy.typing as npt
 
+from pegword.store import blocks
 from pegword.store.engine import Engine, Tx, among, padded
-from pegword.store.packing import BLOCK_POSTINGS_MAX, POSTING_BYTES, Gathered, first_slot, unpack, unpack_tail
-from pegword.store.postings import TAIL_MAX, needs_rebuild
-
-Ints = npt.NDArray[np.int64]
-BlockKey = tuple[str, str, int]
-BlockRow = tuple[str, str, int, int, bytes]
+from pegword.store.packing import BLOCK_POSTINGS_MAX, Gathered, unpack_tail
+from pegword.store.postings import TAIL_MAX, TERMS_AT_ONCE, needs_rebuild
 
 REBUILD_BLOCKS_MAX = 2_000  # blocks written anew in one transaction
-_TERMS_AT_ONCE = 500
-_BLOCK_BYTES = BLOCK_POSTINGS_MAX * POSTING_BYTES
 
 _DUE = "SELECT scope_key, tail_n, dead_n, n FROM ix_scope WHERE tail_n >= ? OR dead_n > ? ORDER BY scope_key"
 _COUNTS = "SELECT tail_n, dead_n, n FROM ix_scope WHERE scope_key = ?"
@@ -34,14 +26,8 @@ _LAST_BLOCKS = """
         ON last.term = b.term AND last.first_slot = b.first_slot
     WHERE b.scope_key = ? AND b.n < ?
 """
-PUT_BLOCK = """
-    INSERT INTO ix_block (scope_key, term, first_slot, n, postings) VALUES (?, ?, ?, ?, ?)
-    ON CONFLICT (scope_key, term, first_slot) DO UPDATE SET n = excluded.n, postings = excluded.postings
-"""
-_DROP_BLOCK = "DELETE FROM ix_block WHERE scope_key = ? AND term = ? AND first_slot = ?"
 _CUT_TAIL = "DELETE FROM ix_tail WHERE scope_key = ? AND slot <= ?"
 _FOLDED = "UPDATE ix_scope SET tail_n = tail_n - ?, version = version + 1 WHERE scope_key = ?"
-_DEAD = "SELECT slot FROM ix_dead WHERE scope_key = ?"
 _NEXT_BLOCKS = """
     SELECT term, first_slot, postings FROM ix_block
     WHERE scope_key = ? AND (term > ? OR (term = ? AND first_slot > ?)) ORDER BY term, first_slot LIMIT ?
@@ -75,10 +61,10 @@ def fold(tx: Tx, scope_key: str) -> bool:
     for slot, place, length, *terms in tail:
         fresh.add(slot, place, length, unpack_tail(*terms))
     last = _last_blocks(tx, scope_key, fresh.terms())
-    puts: list[BlockRow] = []
+    puts: list[blocks.BlockRow] = []
     for term in fresh.terms():
-        puts += blocks(scope_key, term, last.get(term, b"") + fresh.of(term))
-    tx.run_many(PUT_BLOCK, puts)
+        puts += blocks.cut(scope_key, term, last.get(term, b"") + fresh.of(term))
+    blocks.put(tx, puts)
     tx.run(_CUT_TAIL, (scope_key, tail[-1][0]))
     tx.run(_FOLDED, (len(tail), scope_key))
     return True
@@ -87,49 +73,30 @@ def fold(tx: Tx, scope_key: str) -> bool:
 def rebuild(engine: Engine, scope_key: str) -> None:
     """Write the blocks of a scope anew without its dead slots, some at a time; the tombstones go last."""
     with engine.read() as tx:
-        dead = [int(row[0]) for row in tx.rows(_DEAD, (scope_key,))]
+        dead = blocks.dead(tx, scope_key)
     if not dead:
         return
     gone = np.array(dead, np.int64)
     at: tuple[str, int] | None = ("", -1)
     while at is not None:
-        at = engine.write(partial(_rewrite_some, scope_key=scope_key, at=at, dead=gone))
+        at = engine.write(partial(_rewrite_some, scope_key=scope_key, at=at, gone=gone))
     engine.write(lambda tx: _bury(tx, scope_key, dead))
-
-
-def blocks(scope_key: str, term: str, postings: bytes) -> Iterator[BlockRow]:
-    """The rows of ix_block that hold packed *postings*."""
-    for start in range(0, len(postings), _BLOCK_BYTES):
-        some = postings[start : start + _BLOCK_BYTES]
-        yield scope_key, term, first_slot(some), len(some) // POSTING_BYTES, some
 
 
 def _last_blocks(tx: Tx, scope_key: str, terms: Sequence[str]) -> dict[str, bytes]:
     """The postings of the last block of each of *terms*, by term, where it still has room."""
     found: dict[str, bytes] = {}
-    for start in range(0, len(terms), _TERMS_AT_ONCE):
-        some = terms[start : start + _TERMS_AT_ONCE]
+    for start in range(0, len(terms), TERMS_AT_ONCE):
+        some = terms[start : start + TERMS_AT_ONCE]
         sql = _LAST_BLOCKS.replace("{terms}", among("term", len(some)))
         found.update(tx.rows(sql, (scope_key, *padded(some), scope_key, BLOCK_POSTINGS_MAX)))
     return found
 
 
-def _rewrite_some(tx: Tx, scope_key: str, at: tuple[str, int], dead: Ints) -> tuple[str, int] | None:
+def _rewrite_some(tx: Tx, scope_key: str, at: tuple[str, int], gone: blocks.Ints) -> tuple[str, int] | None:
     """Write the next blocks after *at* anew; where to go on, or None when that was the last."""
     rows = tx.rows(_NEXT_BLOCKS, (scope_key, at[0], at[0], at[1], REBUILD_BLOCKS_MAX))
-    drops: list[BlockKey] = []
-    puts: list[BlockRow] = []
-    for term, group in groupby(rows, key=itemgetter(0)):
-        _, firsts, data = zip(*group, strict=True)
-        postings = unpack(b"".join(data))
-        kept = postings[~np.isin(postings["slot"], dead)]
-        if len(kept) < len(postings):
-            drops += [(scope_key, term, first) for first in firsts]
-            puts += blocks(scope_key, term, kept.tobytes())
-    if drops:
-        tx.run_many(_DROP_BLOCK, drops)
-    if puts:
-        tx.run_many(PUT_BLOCK, puts)
+    blocks.rewrite(tx, scope_key, rows, gone, closed_up=True)
     return (rows[-1][0], rows[-1][1]) if len(rows) == REBUILD_BLOCKS_MAX else None
 
 

@@ -16,6 +16,7 @@ from pegword.core.caller import Visible
 from pegword.core.errors import Damaged
 from pegword.core.ranking import QUERY_TERMS_MAX, Postings
 from pegword.core.text import Document
+from pegword.store import blocks
 from pegword.store.engine import Row, Tx, among, padded
 from pegword.store.packing import MARK, find_marks, pack_tail, unpack
 
@@ -27,6 +28,7 @@ PLACE_MAX = 255
 # A query is read up to this many distinct terms; of those the rarest QUERY_TERMS_MAX are kept.
 QUERY_TERMS_READ_MAX = 4_096
 LEFT_OUT_NAMED_MAX = 200
+TERMS_AT_ONCE = 500  # terms named one by one in a statement
 SCOPES_NAMED_MAX = 500  # scopes named one by one in a statement
 
 _STATISTICS, _TAIL, _DEAD, _MARKED, _FREQUENCY = range(5)
@@ -56,12 +58,9 @@ _LEAVE = """
     UPDATE ix_scope SET n = n - 1, words = words - ?, tail_n = tail_n - ?, dead_n = dead_n + ?, version = version + 1
     WHERE scope_key = ?
 """
-_BLOCKS_OF = "SELECT term, first_slot, postings FROM ix_block WHERE scope_key = ? AND "
+_BLOCKS_OF = "SELECT term, first_slot, postings FROM ix_block WHERE scope_key = ? AND {terms} ORDER BY term, first_slot"
 _ANALYSER = "SELECT analyser FROM ix_scope WHERE scope_key = ?"
 _TERMS = "SELECT DISTINCT term FROM ix_block WHERE scope_key = ?"
-_DEAD_OF = "SELECT slot FROM ix_dead WHERE scope_key = ?"
-_PUT_BLOCK = "INSERT INTO ix_block (scope_key, term, first_slot, n, postings) VALUES (?, ?, ?, ?, ?)"
-_DROP_BLOCK = "DELETE FROM ix_block WHERE scope_key = ? AND term = ? AND first_slot = ?"
 
 _DAMAGED = "the index is damaged; make it again with: pegword reindex --all"
 
@@ -168,27 +167,11 @@ def leave(tx: Tx, scope_key: str, slot: int, length: int, terms: Sequence[str]) 
     if slot != NOT_INDEXED:
         in_tail = tx.run(_DROP_TAIL, (scope_key, slot))
         tx.run(_LEAVE, (length, in_tail, 0, scope_key))
-    dead = np.array([slot, *(row[0] for row in tx.rows(_DEAD_OF, (scope_key,)))], np.int64)
-    for start in range(0, len(terms), 500):
-        some = terms[start : start + 500]
-        blocks = tx.rows(_BLOCKS_OF + among("term", len(some)), (scope_key, *padded(some)))
-        _rewrite(tx, scope_key, blocks, dead)
-
-
-def _rewrite(tx: Tx, scope_key: str, blocks: Sequence[tuple[str, int, bytes]], dead: Ints) -> None:
-    """Write *blocks* anew without the postings of *dead* slots; a block that is left empty goes."""
-    drops, puts = [], []
-    for term, first_slot, data in blocks:
-        postings = unpack(data)
-        kept = postings[~np.isin(postings["slot"], dead)]
-        if len(kept) < len(postings):
-            drops.append((scope_key, term, first_slot))
-            if len(kept):
-                puts.append((scope_key, term, int(kept["slot"][0]), len(kept), kept.tobytes()))
-    if drops:
-        tx.run_many(_DROP_BLOCK, drops)
-    if puts:
-        tx.run_many(_PUT_BLOCK, puts)
+    dead = np.array([slot, *blocks.dead(tx, scope_key)], np.int64)
+    for start in range(0, len(terms), TERMS_AT_ONCE):
+        some = terms[start : start + TERMS_AT_ONCE]
+        sql = _BLOCKS_OF.replace("{terms}", among("term", len(some)))
+        blocks.rewrite(tx, scope_key, tx.rows(sql, (scope_key, *padded(some))), dead, closed_up=False)
 
 
 def fetch(tx: Tx, visible: Visible, terms: Sequence[str]) -> Found:
@@ -216,10 +199,10 @@ def fetch(tx: Tx, visible: Visible, terms: Sequence[str]) -> Found:
     taken = frozenset(terms)
     left_out = tuple(islice((term for term in asked if term not in taken), LEFT_OUT_NAMED_MAX))
     folded = [row[1] for row in rows[_STATISTICS] if row[7]]
-    blocks = _fetch_blocks(tx, folded, condition, parameters, terms)
+    in_blocks = _fetch_blocks(tx, folded, condition, parameters, terms)
     dead = np.array([bases[row[1]] + row[2] for row in rows[_DEAD]], np.int64)
     memories, words = sum(row[3] for row in rows[_STATISTICS]), sum(row[4] for row in rows[_STATISTICS])
-    postings = _joined(blocks, bases, {term: i for i, term in enumerate(terms)}, tails, dead, (documents, memories, words))
+    postings = _joined(in_blocks, bases, {term: i for i, term in enumerate(terms)}, tails, dead, (documents, memories, words))
     marked = tuple(
         Marked(bases[key] + slot, expires_at, bool(packed & 1), bool(packed & 2), packed >> 2)
         for _, key, slot, expires_at, packed, *_ in rows[_MARKED]
@@ -301,24 +284,24 @@ def _fetch_blocks(tx: Tx, folded: Sequence[str], condition: str, parameters: Seq
 
 
 def _joined(
-    blocks: Sequence[Row], bases: Mapping[str, int], index: Mapping[str, int], tails: _Tails, dead: Ints, totals: tuple[int, int, int]
+    in_blocks: Sequence[Row], bases: Mapping[str, int], index: Mapping[str, int], tails: _Tails, dead: Ints, totals: tuple[int, int, int]
 ) -> Postings:
     """Blocks and tails as one set of columns without the *dead*; *totals* are documents, memories and words.
 
     Each column is filled in place: to convert and join them one by one took longer than to rank them.
     """
-    packed = unpack(b"".join([row[4] for row in blocks]))
-    sizes = [row[3] for row in blocks]
+    packed = unpack(b"".join([row[4] for row in in_blocks]))
+    sizes = [row[3] for row in in_blocks]
     if len(packed) != sum(sizes):
         raise Damaged(_DAMAGED)
     fixed = len(packed)
     size = fixed + len(tails.term)
     term, document = np.empty(size, np.int64), np.empty(size, np.int64)
     count, length, place = np.empty(size), np.empty(size), np.empty(size, np.int64)
-    term[:fixed] = np.repeat(np.array([index[row[1]] for row in blocks], np.int64), sizes)
+    term[:fixed] = np.repeat(np.array([index[row[1]] for row in in_blocks], np.int64), sizes)
     document[:fixed] = packed["slot"]
     if len(bases) > 1:
-        document[:fixed] += np.repeat(np.array([bases[row[0]] for row in blocks], np.int64), sizes)
+        document[:fixed] += np.repeat(np.array([bases[row[0]] for row in in_blocks], np.int64), sizes)
     if fixed and document[:fixed].max() >= totals[0]:
         raise Damaged(_DAMAGED)
     for column, name in ((count, "count"), (length, "length"), (place, "place")):

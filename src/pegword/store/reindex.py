@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 
 from pegword.core.errors import Damaged
 from pegword.core.text import Document
+from pegword.store import blocks
 from pegword.store.engine import Engine, Row, Tx
-from pegword.store.folding import PUT_BLOCK, blocks
 from pegword.store.memory_rows import tags_of
 from pegword.store.packing import Gathered
 
@@ -93,7 +93,7 @@ def _replace(tx: Tx, scope_key: str, analyser: str, analyse: Analyse, documents:
     for statement in _EMPTY:
         tx.run(statement, (scope_key,))
     for term in gathered.terms():
-        tx.run_many(PUT_BLOCK, blocks(scope_key, term, gathered.of(term)))
+        blocks.put(tx, list(blocks.cut(scope_key, term, gathered.of(term))))
     if lengths:
         tx.run_many(_LENGTH, lengths)
     tx.run(_DONE, (len(live), words, analyser, scope_key))

@@ -1,0 +1,63 @@
+"""Blocks of postings as rows: how they are cut, put, and written anew without the dead."""
+
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+from operator import itemgetter
+
+import numpy as np
+import numpy.typing as npt
+
+from pegword.store.engine import Row, Tx
+from pegword.store.packing import BLOCK_POSTINGS_MAX, POSTING_BYTES, first_slot, unpack
+
+Ints = npt.NDArray[np.int64]
+BlockKey = tuple[str, str, int]
+BlockRow = tuple[str, str, int, int, bytes]
+
+_BLOCK_BYTES = BLOCK_POSTINGS_MAX * POSTING_BYTES
+
+_PUT = """
+    INSERT INTO ix_block (scope_key, term, first_slot, n, postings) VALUES (?, ?, ?, ?, ?)
+    ON CONFLICT (scope_key, term, first_slot) DO UPDATE SET n = excluded.n, postings = excluded.postings
+"""
+_DROP = "DELETE FROM ix_block WHERE scope_key = ? AND term = ? AND first_slot = ?"
+_DEAD = "SELECT slot FROM ix_dead WHERE scope_key = ?"
+
+
+def cut(scope_key: str, term: str, postings: bytes) -> Iterator[BlockRow]:
+    """The rows of ix_block that hold packed *postings*."""
+    for start in range(0, len(postings), _BLOCK_BYTES):
+        some = postings[start : start + _BLOCK_BYTES]
+        yield scope_key, term, first_slot(some), len(some) // POSTING_BYTES, some
+
+
+def put(tx: Tx, rows: Sequence[BlockRow]) -> None:
+    """Write *rows*, each new or in the place of the one that begins with the same slot."""
+    if rows:
+        tx.run_many(_PUT, rows)
+
+
+def dead(tx: Tx, scope_key: str) -> list[int]:
+    """The slots of a scope that stand in blocks but are no memory's any more."""
+    return [int(row[0]) for row in tx.rows(_DEAD, (scope_key,))]
+
+
+def rewrite(tx: Tx, scope_key: str, rows: Sequence[Row], gone: Ints, *, closed_up: bool) -> None:
+    """Write blocks anew without the postings of the slots that are *gone*; what is left empty goes.
+
+    *rows* are (term, first slot, postings), those of a term together and in order. With *closed_up*, the blocks of a term that lost a
+    posting are filled up from each other; without, only those that lost one are touched.
+    """
+    together = itemgetter(0) if closed_up else itemgetter(0, 1)
+    drops: list[BlockKey] = []
+    puts: list[BlockRow] = []
+    for _, group in groupby(rows, key=together):
+        (term, *_), firsts, data = zip(*group, strict=True)
+        postings = unpack(b"".join(data))
+        kept = postings[~np.isin(postings["slot"], gone)]
+        if len(kept) < len(postings):
+            drops += [(scope_key, term, first) for first in firsts]
+            puts += cut(scope_key, term, kept.tobytes())
+    if drops:
+        tx.run_many(_DROP, drops)
+    put(tx, puts)
