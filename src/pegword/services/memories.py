@@ -213,6 +213,7 @@ class Memories:
         self._require_own(caller, scope)
 
         def work(tx: Tx) -> Memory:
+            tx.alone(scope.key)
             memory = memory_rows.by_name(tx, scope, name, sound=False)
             if memory is None:
                 raise NotFound(f"Memory '{name}' not found")
@@ -225,7 +226,7 @@ class Memories:
     def delete_by_id(self, caller: Caller, memory_id: str) -> Memory:
         """Delete the memory of that id for good."""
         caller.require("write")
-        memory = self._engine.write(lambda tx: self._remove(tx, self._within_reach(tx, caller, memory_id, sound=False)))
+        memory = self._engine.write(lambda tx: self._remove(tx, self._held(tx, caller, memory_id)))
         self._housekeeper.deleted()
         return memory
 
@@ -237,7 +238,9 @@ class Memories:
 
     def _change(self, caller: Caller, memory_id: str, action: str, draft_of: Callable[[Tx, Memory], Draft], *, sound: bool = True) -> Saved:
         def work(tx: Tx) -> tuple[Saved, bool]:
-            memory = self._within_reach(tx, caller, memory_id, sound=sound)
+            memory = self._held(tx, caller, memory_id)
+            if sound:
+                memory_rows.checked(memory)
             return self._put(tx, caller, checked(draft_of(tx, memory)), action)
 
         saved, due = self._engine.write(work)
@@ -249,6 +252,7 @@ class Memories:
         """One save in an open transaction; also says whether its scope has work to do outside the save."""
         now = self._clock()
         trust = trust_of(caller, draft)
+        tx.beside(draft.scope.key)
         written = memory_rows.upsert(tx, self._new_id(), draft, trust, caller, now)
         if written is None:
             stored = memory_rows.by_name(tx, draft.scope, draft.name, draft.shelf)
@@ -303,6 +307,11 @@ class Memories:
         if memory is None or not reach(caller).holds(memory.scope):
             raise NotFound("Memory not found")
         return memory_rows.checked(memory) if sound else memory
+
+    def _held(self, tx: Tx, caller: Caller, memory_id: str) -> Memory:
+        """As `_within_reach`, and nobody else changes anything in its scope until this transaction ends."""
+        tx.alone(self._within_reach(tx, caller, memory_id, sound=False).scope.key)
+        return self._within_reach(tx, caller, memory_id, sound=False)  # it may have been changed or deleted while we waited
 
     def _require_own(self, caller: Caller, scope: Scope) -> None:
         """Faces make scopes through `core.caller`; this holds whatever a face does."""

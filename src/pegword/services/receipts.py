@@ -12,7 +12,7 @@ from pegword.core.memory import Memory, Version
 from pegword.core.text import Analyser
 from pegword.services.finding import NOT_RANKED, Findings
 from pegword.store import memory_rows, receipt_rows
-from pegword.store.engine import Tx
+from pegword.store.engine import MANY_ROWS, Tx
 
 CONSIDERED_MAX = 20  # candidates that a receipt keeps
 KEPT_US = 7 * 24 * 3_600 * 1_000_000
@@ -106,6 +106,7 @@ class Prepared:
     lines: tuple[tuple[str, int, str], ...]
     others: tuple[tuple[tuple[str, int], str], ...]
     shown: tuple[str, ...]
+    scopes: tuple[str, ...]
 
 
 def prepared(receipt: str, caller: Caller, frame: Frame, findings: Findings, weighed: Sequence[Weighed]) -> Prepared:
@@ -133,11 +134,15 @@ def prepared(receipt: str, caller: Caller, frame: Frame, findings: Findings, wei
     ]
     head = _dumped({"frame": asdict(frame), "terms": terms, "left_out": findings.found.left_out, "left_out_n": findings.found.left_out_n})
     shown = tuple(w.memory.memory_id for w in weighed if w.shown)
-    return Prepared(receipt, caller.user_id, frame.at, head, tuple(lines), tuple(out), shown)
+    scopes = sorted({w.memory.scope.key for w in weighed} | {key for (key, _), _ in out})
+    return Prepared(receipt, caller.user_id, frame.at, head, tuple(lines), tuple(out), shown, tuple(scopes))
 
 
 def keep(tx: Tx, kept: Prepared) -> None:
     """Write the receipt of a turn, and count an access of each memory that it showed."""
+    tx.alone(MANY_ROWS)
+    for key in kept.scopes:
+        tx.beside(key)
     rows = memory_rows.still_there(tx, [place for place, _ in kept.others], [memory_id for memory_id, _, _ in kept.lines])
     ids = {(key, slot): (memory_id, version) for key, slot, memory_id, version in rows}
     there = {memory_id for _, _, memory_id, _ in rows}

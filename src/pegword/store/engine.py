@@ -12,6 +12,10 @@ T = TypeVar("T")
 Row = tuple[Any, ...]
 Parameters = Sequence[Any] | Mapping[str, Any]
 
+# Whoever changes rows of several memories in one transaction holds this `alone`, before any scope, so that two of them never wait for
+# each other's rows.
+MANY_ROWS = "many rows"
+
 
 class Tx(Protocol):
     """An open transaction: one snapshot for reads, all or nothing for writes."""
@@ -24,6 +28,15 @@ class Tx(Protocol):
 
     def run_many(self, sql: str, parameters: Iterable[Sequence[Any]]) -> None:
         """Run one statement once for each set of parameters."""
+
+    def alone(self, name: str) -> None:
+        """Wait until nobody else holds *name*, mostly a scope's key, and keep everybody off it until the transaction ends.
+
+        First in a write transaction, before what it guards is read. An engine whose writers take turns has nothing to do.
+        """
+
+    def beside(self, name: str) -> None:
+        """Hold *name* together with all who do the same, and keep off whoever wants it `alone`."""
 
 
 class Engine(Protocol):

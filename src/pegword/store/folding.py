@@ -53,6 +53,7 @@ def tidy(engine: Engine, scope_key: str) -> None:
 
 def fold(tx: Tx, scope_key: str) -> bool:
     """Move the oldest `TAIL_MAX` tail rows of a scope into blocks; False when there are fewer."""
+    tx.alone(scope_key)
     counts = tx.rows(_COUNTS, (scope_key,))
     if not counts or counts[0][0] < TAIL_MAX:
         return False
@@ -95,11 +96,13 @@ def _last_blocks(tx: Tx, scope_key: str, terms: Sequence[str]) -> dict[str, byte
 
 def _rewrite_some(tx: Tx, scope_key: str, at: tuple[str, int], gone: blocks.Ints) -> tuple[str, int] | None:
     """Write the next blocks after *at* anew; where to go on, or None when that was the last."""
+    tx.alone(scope_key)
     rows = tx.rows(_NEXT_BLOCKS, (scope_key, at[0], at[0], at[1], REBUILD_BLOCKS_MAX))
     blocks.rewrite(tx, scope_key, rows, gone, closed_up=True)
     return (rows[-1][0], rows[-1][1]) if len(rows) == REBUILD_BLOCKS_MAX else None
 
 
 def _bury(tx: Tx, scope_key: str, dead: Sequence[int]) -> None:
+    tx.alone(scope_key)
     tx.run_many(_BURIED, [(scope_key, slot) for slot in dead])
     tx.run(_REBUILT, (scope_key, scope_key))

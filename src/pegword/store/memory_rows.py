@@ -21,7 +21,7 @@ from pegword.core.memory import (
     folded,
     hash_of,
 )
-from pegword.store.engine import Row, Tx, among, padded
+from pegword.store.engine import MANY_ROWS, Row, Tx, among, padded
 from pegword.store.postings import BEING_SAVED, NOT_INDEXED, within
 
 Saved = TypeVar("Saved", Memory, Version)
@@ -287,6 +287,7 @@ def delete(tx: Tx, memory: Memory) -> None:
 def accessed(tx: Tx, memory_ids: Sequence[str], now: int) -> None:
     """Count one access of each memory."""
     if memory_ids:
+        tx.alone(MANY_ROWS)
         tx.run(_ACCESSED + among("memory_id", len(memory_ids)), (now, *padded(memory_ids)))
 
 

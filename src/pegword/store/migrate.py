@@ -39,6 +39,7 @@ def _done(tx: Tx) -> int:
 
 
 def _apply(tx: Tx, *, engine: Engine, number: int, name: str, sql: str) -> None:
+    tx.alone("schema")
     tx.run(_HISTORY)
     if _done(tx) >= number:  # another process was first
         return

@@ -8,6 +8,7 @@ from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
+from operator import itemgetter
 
 import numpy as np
 import numpy.typing as npt
@@ -186,6 +187,8 @@ def fetch(tx: Tx, visible: Visible, terms: Sequence[str]) -> Found:
     rows: tuple[list[Row], ...] = ([], [], [], [], [])
     for row in tx.rows(sql, values) if condition else ():
         rows[row[0]].append(row)
+    for kind in (_STATISTICS, _TAIL):  # an engine gives them in whatever order; answers are to be the same on all
+        rows[kind].sort(key=itemgetter(1, 2))
     bases, documents = {}, 0
     for _, key, next_slot, *_ in rows[_STATISTICS]:
         bases[key] = documents

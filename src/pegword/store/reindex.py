@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from pegword.core.errors import Damaged
 from pegword.core.text import Document
 from pegword.store import blocks
-from pegword.store.engine import Engine, Row, Tx
+from pegword.store.engine import MANY_ROWS, Engine, Row, Tx
 from pegword.store.memory_rows import tags_of
 from pegword.store.packing import Gathered
 
@@ -79,6 +79,8 @@ def _document(analyse: Analyse, texts: Sequence[str]) -> Document:
 
 def _replace(tx: Tx, scope_key: str, analyser: str, analyse: Analyse, documents: dict[int, Document]) -> None:
     """Put the new index of a scope in the place of the old, with what was saved meanwhile."""
+    tx.alone(MANY_ROWS)
+    tx.alone(scope_key)
     live = tx.rows(_LIVE, (scope_key,))
     gathered = Gathered()
     lengths, words = [], 0

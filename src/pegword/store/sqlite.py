@@ -80,6 +80,12 @@ class SqliteTx:
         except _RAISED as error:
             raise _meant(error) from error
 
+    def alone(self, _name: str) -> None:
+        """Every writer is."""
+
+    def beside(self, _name: str) -> None:
+        """Nobody else writes."""
+
 
 class _Job:
     """One caller's work on its way through a shared commit."""

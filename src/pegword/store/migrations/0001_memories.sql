@@ -3,7 +3,7 @@
 -- {clustered} (keep the rows in the order of the key). Every key begins with the scope, so rows can be spread by it.
 
 CREATE TABLE structured_memories (
-    memory_id     TEXT NOT NULL PRIMARY KEY,
+    memory_id     TEXT {bytewise} NOT NULL PRIMARY KEY,
     scope_key     TEXT {bytewise} NOT NULL,
     shelf         TEXT {bytewise} NOT NULL,
     name_key      TEXT {bytewise} NOT NULL,
@@ -46,7 +46,7 @@ CREATE INDEX memory_marked ON structured_memories (scope_key, slot, expires_at, 
 
 CREATE TABLE memory_versions (
     scope_key    TEXT {bytewise} NOT NULL,
-    memory_id    TEXT NOT NULL,
+    memory_id    TEXT {bytewise} NOT NULL,
     version      BIGINT NOT NULL,
     action       TEXT NOT NULL,
     name         TEXT NOT NULL,
@@ -68,7 +68,7 @@ CREATE TABLE memory_versions (
 
 CREATE TABLE memory_tags (
     scope_key TEXT {bytewise} NOT NULL,
-    memory_id TEXT NOT NULL,
+    memory_id TEXT {bytewise} NOT NULL,
     tag_key   TEXT {bytewise} NOT NULL,
     PRIMARY KEY (scope_key, memory_id, tag_key)
 ) {clustered};
@@ -121,9 +121,9 @@ CREATE TABLE ix_dead (
 
 -- What a turn showed: a head row with memory_id '' and a row a memory.
 CREATE TABLE receipts (
-    receipt_id TEXT NOT NULL,
-    memory_id  TEXT NOT NULL,
-    user_id    TEXT NOT NULL,
+    receipt_id TEXT {bytewise} NOT NULL,
+    memory_id  TEXT {bytewise} NOT NULL,
+    user_id    TEXT {bytewise} NOT NULL,
     at         BIGINT NOT NULL,
     version    BIGINT NOT NULL,
     body       TEXT NOT NULL,

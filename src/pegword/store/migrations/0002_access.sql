@@ -1,7 +1,7 @@
 -- Users and the keys of their agents. Of a key only the SHA-256 is kept.
 
 CREATE TABLE users (
-    user_id  TEXT NOT NULL PRIMARY KEY,
+    user_id  TEXT {bytewise} NOT NULL PRIMARY KEY,
     name     TEXT NOT NULL,
     name_key TEXT {bytewise} NOT NULL UNIQUE,
     email    TEXT NOT NULL,
@@ -9,10 +9,10 @@ CREATE TABLE users (
 );
 
 CREATE TABLE access_keys (
-    key_id       TEXT NOT NULL PRIMARY KEY,
-    user_id      TEXT NOT NULL,
+    key_id       TEXT {bytewise} NOT NULL PRIMARY KEY,
+    user_id      TEXT {bytewise} NOT NULL,
     label        TEXT NOT NULL,
-    token_hash   TEXT NOT NULL UNIQUE,
+    token_hash   TEXT {bytewise} NOT NULL UNIQUE,
     access_right TEXT NOT NULL,
     project_word TEXT NOT NULL,
     created      BIGINT NOT NULL,
