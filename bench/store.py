@@ -48,7 +48,7 @@ class Store:
 
     def _put(self, tx: Tx, some: list[Draft]) -> list[str]:
         """Save *some* in an open transaction; the keys of the scopes that then have work to do."""
-        put = [self._services.memories._put(tx, self._caller, draft, "save") for draft in some]
+        put = [self._services.memories.writing.put(tx, self._caller, draft, "save") for draft in some]
         return [saved.memory.scope.key for saved, is_due in put if is_due]
 
     def drafts(self, notes: Iterable[Note]) -> Iterator[Draft]:

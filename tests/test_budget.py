@@ -17,7 +17,7 @@ def stored(request: pytest.FixtureRequest, services: Services, alice: Caller) ->
     drafts = [
         Draft(f"n{n}", f"note {n} on tea and deploying word{n}", GLOBAL if n % 2 else user_scope(alice)) for n in range(request.param)
     ]
-    services.engine.write(lambda tx: [services.memories._put(tx, alice, draft, "save") for draft in drafts])
+    services.engine.write(lambda tx: [services.memories.writing.put(tx, alice, draft, "save") for draft in drafts])
     for scope in (GLOBAL, user_scope(alice)):
         services.housekeeper.due(scope.key)
     services.housekeeper.settle()

@@ -33,9 +33,10 @@ if TYPE_CHECKING:
     from pegword.core.memory import Memory, Version
     from pegword.embedded import OpenMemories, open_memories
     from pegword.services.finding import Hit
-    from pegword.services.memories import Page, Saved, SearchResult
+    from pegword.services.memories import Page, SearchResult
     from pegword.services.receipts import Considered, Explanation, Term
     from pegword.services.turns import Shown, Turn
+    from pegword.services.writing import Saved
 
 __version__ = "0.1.0"
 
@@ -81,9 +82,10 @@ _NAMES_IN = {
     "pegword.core.memory": "Memory Version",
     "pegword.embedded": "OpenMemories open_memories",
     "pegword.services.finding": "Hit",
-    "pegword.services.memories": "Page Saved SearchResult",
+    "pegword.services.memories": "Page SearchResult",
     "pegword.services.receipts": "Considered Explanation Term",
     "pegword.services.turns": "Shown Turn",
+    "pegword.services.writing": "Saved",
 }
 _HOME = {name: module for module, names in _NAMES_IN.items() for name in names.split()}
 

@@ -13,9 +13,10 @@ from pegword.core.caller import Caller, Scope, Session, scope_of, scopes_of
 from pegword.core.errors import Invalid, Unavailable
 from pegword.core.memory import NEVER, Draft, Memory, Version, parse_time
 from pegword.services.bundle import Services
-from pegword.services.memories import LIST_DEFAULT, SEARCH_DEFAULT, Changes, Page, Saved, SearchResult
+from pegword.services.memories import LIST_DEFAULT, SEARCH_DEFAULT, Page, SearchResult
 from pegword.services.receipts import Explanation
 from pegword.services.turns import Turn
+from pegword.services.writing import Changes, Saved
 from pegword.settings import Settings, checked_path, database_path, load, local_user_name
 
 CREDENTIAL = "library"

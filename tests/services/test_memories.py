@@ -13,7 +13,7 @@ from pegword.core.caller import GLOBAL, Caller, Scope, reach, scope_of, scopes_o
 from pegword.core.errors import Forbidden, Invalid, NotFound, VersionMismatch
 from pegword.core.memory import NEVER, Draft
 from pegword.services.bundle import Services
-from pegword.services.memories import Changes
+from pegword.services.writing import Changes
 from pegword.settings import load
 from tests.conftest import Clock
 
@@ -182,7 +182,7 @@ def test_the_right_memory_is_found_among_ten_thousand_better_ones_of_others(serv
     """Filters act before the cut, never after."""
     for caller, scope in ((bob, user_scope(bob)), (alice, GLOBAL)):
         drafts = [Draft(f"n{number}", "port port port", scope) for number in range(5_000)]
-        services.engine.write(lambda tx, c=caller, ds=drafts: [services.memories._put(tx, c, d, "save") for d in ds])  # type: ignore[misc]
+        services.engine.write(lambda tx, c=caller, ds=drafts: [services.memories.writing.put(tx, c, d, "save") for d in ds])  # type: ignore[misc]
         services.housekeeper.due(scope.key)
     services.housekeeper.settle()
     services.memories.save(alice, Draft("mine", "a port, once, in many words that say little else", GLOBAL, kind="feedback", tags=("Net",)))

@@ -81,7 +81,7 @@ def test_the_oldest_of_ten_thousand_is_shown_when_it_is_the_one(services: Servic
     work = [
         Draft(f"daily{n}", f"Daily note {n}: the team met, the build was green, the release is in the plan.", GLOBAL) for n in range(9_999)
     ]
-    services.engine.write(lambda tx: [services.memories._put(tx, alice, draft, "save") for draft in work])
+    services.engine.write(lambda tx: [services.memories.writing.put(tx, alice, draft, "save") for draft in work])
     services.housekeeper.due("g")
     services.housekeeper.settle()
 

@@ -7,9 +7,10 @@ from pegword.cli.times import time_text
 if TYPE_CHECKING:
     from pegword.core.memory import Memory, Version
     from pegword.core.people import Key, User
-    from pegword.services.memories import Page, Saved, SearchResult
+    from pegword.services.memories import Page, SearchResult
     from pegword.services.receipts import Explanation
     from pegword.services.turns import Turn
+    from pegword.services.writing import Saved
     from pegword.settings import Settings
 
 

@@ -39,8 +39,8 @@ from pegword.http.shapes import (
     versions_answer,
 )
 from pegword.http.wire import Body
-from pegword.services.memories import Changes
 from pegword.services.turns import BUDGET_CHARS_MIN, K_MAX, MODES, Turn
+from pegword.services.writing import Changes
 
 TURN_BYTES_MAX = 32 << 20
 

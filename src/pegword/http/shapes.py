@@ -11,7 +11,8 @@ import msgspec
 
 from pegword.core.memory import SECOND_US, Memory, Version
 from pegword.http.routing import Answer, Call
-from pegword.services.memories import Page, Saved, SearchResult
+from pegword.services.memories import Page, SearchResult
+from pegword.services.writing import Saved
 
 SCORE_DIGITS = 6
 

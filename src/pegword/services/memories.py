@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from pegword.core.caller import Caller, Scope, Visible, reach
-from pegword.core.errors import Damaged, Invalid, NotFound, VersionMismatch
+from pegword.core.errors import Invalid, NotFound
 from pegword.core.memory import (
     NEVER,
     TAG_CHARS_MAX,
@@ -15,12 +15,12 @@ from pegword.core.memory import (
     checked_kind,
     checked_text,
     normal_name,
-    trust_of,
 )
 from pegword.core.text import Analyser, Phrase
 from pegword.services.finding import Hit, find, find_expired
 from pegword.services.housekeeping import Housekeeper
-from pegword.store import memory_rows, postings
+from pegword.services.writing import Changes, Saved, Writing, draft_of, held, within_reach
+from pegword.store import memory_rows
 from pegword.store.engine import Engine, Tx
 from pegword.store.memory_rows import Filters
 
@@ -29,15 +29,6 @@ SEARCH_DEFAULT, SEARCH_MAX = 20, 50
 QUERY_CHARS_MAX = 200_000
 PHRASE_CANDIDATES_MAX = 1_000
 PHRASE_CHARS_MAX = 2_000_000  # of content searched for phrases at once
-
-
-@dataclass(frozen=True, slots=True)
-class Saved:
-    """What a save did: the *memory* as stored, its *outcome* (created, updated, unchanged), and *warnings* for the caller."""
-
-    memory: Memory
-    outcome: str
-    warnings: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,24 +56,6 @@ class SearchResult:
     cut: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Changes:
-    """A partial update: None keeps a field. "", () and `NEVER` clear description, tags and expiry."""
-
-    content: str | None = None
-    description: str | None = None
-    kind: str | None = None
-    tags: tuple[str, ...] | None = None
-    priority: str | None = None
-    confidence: float | None = None
-    source: str | None = None
-    expires_at: int | None = None
-    sitting: str = ""
-    session: str = ""
-    expected_version: int | None = None
-    claims_verified: bool = False
-
-
 class Memories:
     """The memories of one store. Clock (microseconds since 1970) and ids come in from outside."""
 
@@ -93,7 +66,7 @@ class Memories:
         self._analyser = analyser
         self._housekeeper = housekeeper
         self._clock = clock
-        self._new_id = new_id
+        self.writing = Writing(analyser, clock=clock, new_id=new_id)
 
     def save(self, caller: Caller, draft: Draft) -> Saved:
         """Create the memory of the draft's name and scope, or change it; the same thing again changes nothing.
@@ -123,7 +96,7 @@ class Memories:
         """The memory of that id, expired or not; what lies outside the caller's reach is absent. Counts an access."""
         caller.require("read")
         with self._engine.read() as tx:
-            memory = self._within_reach(tx, caller, memory_id)
+            memory = within_reach(tx, caller, memory_id)
         self._count_access(memory.memory_id)
         return memory
 
@@ -181,13 +154,13 @@ class Memories:
     def update(self, caller: Caller, memory_id: str, changes: Changes) -> Saved:
         """Change some fields of a memory; what is not named stays."""
         caller.require("write")
-        return self._change(caller, memory_id, "update", lambda _, memory: _draft(memory, changes))
+        return self._change(caller, memory_id, "update", lambda _, memory: draft_of(memory, changes))
 
     def versions(self, caller: Caller, memory_id: str) -> tuple[Version, ...]:
         """Every version of a memory, newest first; the first one is how it stands."""
         caller.require("read")
         with self._engine.read() as tx:
-            return tuple(memory_rows.versions(tx, self._within_reach(tx, caller, memory_id, sound=False)))
+            return tuple(memory_rows.versions(tx, within_reach(tx, caller, memory_id, sound=False)))
 
     def revert(self, caller: Caller, memory_id: str, number: int, *, expected_version: int | None = None) -> Saved:
         """Make a memory say again what it said at version *number*, as a new version by this caller."""
@@ -202,7 +175,7 @@ class Memories:
                 content=then.content, description=then.description, kind=then.kind, tags=then.tags, priority=then.priority,
                 confidence=then.confidence, expires_at=then.expires_at or NEVER, expected_version=expected_version,
             )  # fmt: skip
-            return _draft(memory, changes)
+            return draft_of(memory, changes)
 
         return self._change(caller, memory_id, "revert", old, sound=False)
 
@@ -217,7 +190,7 @@ class Memories:
             memory = memory_rows.by_name(tx, scope, name, sound=False)
             if memory is None:
                 raise NotFound(f"Memory '{name}' not found")
-            return self._remove(tx, memory)
+            return self.writing.remove(tx, memory)
 
         memory = self._engine.write(work)
         self._housekeeper.deleted()
@@ -226,92 +199,27 @@ class Memories:
     def delete_by_id(self, caller: Caller, memory_id: str) -> Memory:
         """Delete the memory of that id for good."""
         caller.require("write")
-        memory = self._engine.write(lambda tx: self._remove(tx, self._held(tx, caller, memory_id)))
+        memory = self._engine.write(lambda tx: self.writing.remove(tx, held(tx, caller, memory_id)))
         self._housekeeper.deleted()
         return memory
 
     def _write(self, caller: Caller, draft: Draft, action: str) -> Saved:
-        saved, due = self._engine.write(lambda tx: self._put(tx, caller, draft, action))
+        saved, due = self._engine.write(lambda tx: self.writing.put(tx, caller, draft, action))
         if due:
             self._housekeeper.due(saved.memory.scope.key)
         return saved
 
-    def _change(self, caller: Caller, memory_id: str, action: str, draft_of: Callable[[Tx, Memory], Draft], *, sound: bool = True) -> Saved:
+    def _change(self, caller: Caller, memory_id: str, action: str, wanted: Callable[[Tx, Memory], Draft], *, sound: bool = True) -> Saved:
         def work(tx: Tx) -> tuple[Saved, bool]:
-            memory = self._held(tx, caller, memory_id)
+            memory = held(tx, caller, memory_id)
             if sound:
                 memory_rows.checked(memory)
-            return self._put(tx, caller, checked(draft_of(tx, memory)), action)
+            return self.writing.put(tx, caller, checked(wanted(tx, memory)), action)
 
         saved, due = self._engine.write(work)
         if due:
             self._housekeeper.due(saved.memory.scope.key)
         return saved
-
-    def _put(self, tx: Tx, caller: Caller, draft: Draft, action: str) -> tuple[Saved, bool]:
-        """One save in an open transaction; also says whether its scope has work to do outside the save."""
-        now = self._clock()
-        trust = trust_of(caller, draft)
-        tx.beside(draft.scope.key)
-        written = memory_rows.upsert(tx, self._new_id(), draft, trust, caller, now)
-        if written is None:
-            stored = memory_rows.by_name(tx, draft.scope, draft.name, draft.shelf)
-            raise _mismatch(draft, 0 if stored is None else stored.version)
-        if written.outcome == "created" and draft.expected_version:
-            raise _mismatch(draft, 0)
-        memory = written.memory
-        warnings = list(trust.warnings)
-        if draft.expires_at and draft.expires_at <= now:
-            warnings.append("expires_at lies in the past; the memory is kept but not shown")
-        if written.outcome == "unchanged":
-            return Saved(memory, "unchanged", tuple(warnings)), False
-        if memory.verified_by and not memory.verified:
-            warnings.append("verified: cleared, since an agent changed what a human had verified; the old text is kept as a version")
-        document = self._analyser.document(memory.content, (memory.name, memory.description, *memory.tags))
-        old = (memory.slot, memory.length) if memory.slot > postings.NOT_INDEXED else None
-        sitting, named = _sitting(caller, draft)
-        entered = postings.enter(
-            tx, memory.scope.key, document, sitting=sitting, named=named, now=now, analyser=self._analyser.name, old=old
-        )
-        if draft.tags is not None:
-            memory_rows.set_tags(tx, memory, fresh=written.outcome == "created")
-        memory = memory_rows.place(tx, memory, entered.slot, entered.place, document.length)
-        memory_rows.add_version(tx, memory, action if written.outcome == "updated" else "save")
-        return Saved(memory, written.outcome, tuple(warnings)), entered.due
-
-    def _remove(self, tx: Tx, memory: Memory) -> Memory:
-        held = self._terms_of(tx, memory)
-        postings.leave(tx, memory.scope.key, memory.slot, memory.length, held)
-        memory_rows.delete(tx, memory)
-        return memory
-
-    def _terms_of(self, tx: Tx, memory: Memory) -> Sequence[str]:
-        """Every term under which a memory may stand in the index, its earlier versions included."""
-        scope_key = memory.scope.key
-        try:
-            if memory_rows.is_sound(memory) and postings.indexed_by(tx, scope_key, self._analyser.name):
-                terms: dict[str, int] = {}
-                for name, description, content, tags in memory_rows.texts(tx, memory):
-                    terms |= self._analyser.document(content, (name, description, *tags)).counts
-                return sorted(terms)
-        except Damaged:
-            pass
-        return postings.every_term(tx, scope_key)  # another analyser, or damage, hides which they are
-
-    def _within_reach(self, tx: Tx, caller: Caller, memory_id: str, *, sound: bool = True) -> Memory:
-        """The memory of that id if the caller may know of it; otherwise it is absent, whatever the reason.
-
-        Raises `Damaged` when it must be *sound* and is not; what is damaged can still be deleted, and reverted to a sound version.
-        """
-        memory = memory_rows.by_id(tx, _plain_id(memory_id), sound=False)
-        if memory is None or not reach(caller).holds(memory.scope):
-            raise NotFound("Memory not found")
-        return memory_rows.checked(memory) if sound else memory
-
-    def _held(self, tx: Tx, caller: Caller, memory_id: str) -> Memory:
-        """As `_within_reach`, and nobody else changes anything in its scope until this transaction ends."""
-        tx.alone(self._within_reach(tx, caller, memory_id, sound=False).scope.key)
-        return self._within_reach(tx, caller, memory_id, sound=False)  # it may have been changed or deleted while we waited
 
     def _require_own(self, caller: Caller, scope: Scope) -> None:
         """Faces make scopes through `core.caller`; this holds whatever a face does."""
@@ -345,47 +253,7 @@ def _readable(hits: Sequence[Hit]) -> list[Hit]:
     return read
 
 
-def _sitting(caller: Caller, draft: Draft) -> tuple[str, bool]:
-    """Whose sitting a save belongs to, and whether the caller named it (then no gap in time ends it)."""
-    if draft.sitting:
-        return f"{caller.user_id}\n{draft.sitting}", True
-    return f"{caller.user_id}\n{caller.credential}\n{draft.session}", bool(draft.session)
-
-
-def _draft(memory: Memory, changes: Changes) -> Draft:
-    """The save that makes *memory* what *changes* ask for."""
-    return Draft(
-        name=memory.name,
-        content=memory.content if changes.content is None else changes.content,
-        scope=memory.scope,
-        shelf=memory.shelf,
-        description=changes.description,
-        kind=changes.kind,
-        tags=changes.tags,
-        priority=changes.priority,
-        confidence=changes.confidence,
-        source=changes.source,
-        expires_at=changes.expires_at,
-        sitting=changes.sitting,
-        session=changes.session,
-        expected_version=changes.expected_version,
-        claims_verified=changes.claims_verified,
-    )
-
-
-def _mismatch(draft: Draft, current: int) -> VersionMismatch:
-    sentence = f"Memory '{draft.name}' is at version {current}, not at {draft.expected_version}"
-    return VersionMismatch(sentence, current=current)
-
-
 def _at_least_one(limit: int) -> int:
     if limit < 1:
         raise Invalid(f"limit must be at least 1: it is {limit}", field="limit")
     return limit
-
-
-def _plain_id(memory_id: str) -> str:
-    """A memory's id without the prefix that some faces write before it; what can be no id is that of nothing."""
-    if not memory_id.isascii():
-        return ""
-    return memory_id.removeprefix("mem_").removeprefix("m_")

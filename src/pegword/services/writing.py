@@ -1,0 +1,154 @@
+"""What a write does in an open transaction: one save, one removal, and which memory an id means for a caller."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from pegword.core.caller import Caller, reach
+from pegword.core.errors import Damaged, NotFound, VersionMismatch
+from pegword.core.memory import Draft, Memory, trust_of
+from pegword.core.text import Analyser
+from pegword.store import memory_rows, postings
+from pegword.store.engine import Tx
+
+
+@dataclass(frozen=True, slots=True)
+class Saved:
+    """What a save did: the *memory* as stored, its *outcome* (created, updated, unchanged), and *warnings* for the caller."""
+
+    memory: Memory
+    outcome: str
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """A partial update: None keeps a field. "", () and `NEVER` clear description, tags and expiry."""
+
+    content: str | None = None
+    description: str | None = None
+    kind: str | None = None
+    tags: tuple[str, ...] | None = None
+    priority: str | None = None
+    confidence: float | None = None
+    source: str | None = None
+    expires_at: int | None = None
+    sitting: str = ""
+    session: str = ""
+    expected_version: int | None = None
+    claims_verified: bool = False
+
+
+class Writing:
+    """Writes memories, their versions and the index together. Clock (microseconds since 1970) and ids come in from outside."""
+
+    def __init__(self, analyser: Analyser, *, clock: Callable[[], int], new_id: Callable[[], str]) -> None:
+        self._analyser = analyser
+        self._clock = clock
+        self._new_id = new_id
+
+    def put(self, tx: Tx, caller: Caller, draft: Draft, action: str) -> tuple[Saved, bool]:
+        """One save in an open transaction; also says whether its scope has work to do outside the save."""
+        now = self._clock()
+        trust = trust_of(caller, draft)
+        tx.beside(draft.scope.key)
+        written = memory_rows.upsert(tx, self._new_id(), draft, trust, caller, now)
+        if written is None:
+            stored = memory_rows.by_name(tx, draft.scope, draft.name, draft.shelf)
+            raise _mismatch(draft, 0 if stored is None else stored.version)
+        if written.outcome == "created" and draft.expected_version:
+            raise _mismatch(draft, 0)
+        memory = written.memory
+        warnings = list(trust.warnings)
+        if draft.expires_at and draft.expires_at <= now:
+            warnings.append("expires_at lies in the past; the memory is kept but not shown")
+        if written.outcome == "unchanged":
+            return Saved(memory, "unchanged", tuple(warnings)), False
+        if memory.verified_by and not memory.verified:
+            warnings.append("verified: cleared, since an agent changed what a human had verified; the old text is kept as a version")
+        document = self._analyser.document(memory.content, (memory.name, memory.description, *memory.tags))
+        old = (memory.slot, memory.length) if memory.slot > postings.NOT_INDEXED else None
+        sitting, named = _sitting(caller, draft)
+        entered = postings.enter(
+            tx, memory.scope.key, document, sitting=sitting, named=named, now=now, analyser=self._analyser.name, old=old
+        )
+        if draft.tags is not None:
+            memory_rows.set_tags(tx, memory, fresh=written.outcome == "created")
+        memory = memory_rows.place(tx, memory, entered.slot, entered.place, document.length)
+        memory_rows.add_version(tx, memory, action if written.outcome == "updated" else "save")
+        return Saved(memory, written.outcome, tuple(warnings)), entered.due
+
+    def remove(self, tx: Tx, memory: Memory) -> Memory:
+        """Delete *memory* for good in an open transaction; its scope is held `alone`."""
+        postings.leave(tx, memory.scope.key, memory.slot, memory.length, self._terms_of(tx, memory))
+        memory_rows.delete(tx, memory)
+        return memory
+
+    def _terms_of(self, tx: Tx, memory: Memory) -> Sequence[str]:
+        """Every term under which a memory may stand in the index, its earlier versions included."""
+        scope_key = memory.scope.key
+        try:
+            if memory_rows.is_sound(memory) and postings.indexed_by(tx, scope_key, self._analyser.name):
+                terms: dict[str, int] = {}
+                for name, description, content, tags in memory_rows.texts(tx, memory):
+                    terms |= self._analyser.document(content, (name, description, *tags)).counts
+                return sorted(terms)
+        except Damaged:
+            pass
+        return postings.every_term(tx, scope_key)  # another analyser, or damage, hides which they are
+
+
+def within_reach(tx: Tx, caller: Caller, memory_id: str, *, sound: bool = True) -> Memory:
+    """The memory of that id if the caller may know of it; otherwise it is absent, whatever the reason.
+
+    Raises `Damaged` when it must be *sound* and is not; what is damaged can still be deleted, and reverted to a sound version.
+    """
+    memory = memory_rows.by_id(tx, _plain_id(memory_id), sound=False)
+    if memory is None or not reach(caller).holds(memory.scope):
+        raise NotFound("Memory not found")
+    return memory_rows.checked(memory) if sound else memory
+
+
+def held(tx: Tx, caller: Caller, memory_id: str) -> Memory:
+    """As `within_reach`, and nobody else changes anything in its scope until this transaction ends."""
+    tx.alone(within_reach(tx, caller, memory_id, sound=False).scope.key)
+    return within_reach(tx, caller, memory_id, sound=False)  # it may have been changed or deleted while we waited
+
+
+def draft_of(memory: Memory, changes: Changes) -> Draft:
+    """The save that makes *memory* what *changes* ask for."""
+    return Draft(
+        name=memory.name,
+        content=memory.content if changes.content is None else changes.content,
+        scope=memory.scope,
+        shelf=memory.shelf,
+        description=changes.description,
+        kind=changes.kind,
+        tags=changes.tags,
+        priority=changes.priority,
+        confidence=changes.confidence,
+        source=changes.source,
+        expires_at=changes.expires_at,
+        sitting=changes.sitting,
+        session=changes.session,
+        expected_version=changes.expected_version,
+        claims_verified=changes.claims_verified,
+    )
+
+
+def _sitting(caller: Caller, draft: Draft) -> tuple[str, bool]:
+    """Whose sitting a save belongs to, and whether the caller named it (then no gap in time ends it)."""
+    if draft.sitting:
+        return f"{caller.user_id}\n{draft.sitting}", True
+    return f"{caller.user_id}\n{caller.credential}\n{draft.session}", bool(draft.session)
+
+
+def _mismatch(draft: Draft, current: int) -> VersionMismatch:
+    sentence = f"Memory '{draft.name}' is at version {current}, not at {draft.expected_version}"
+    return VersionMismatch(sentence, current=current)
+
+
+def _plain_id(memory_id: str) -> str:
+    """A memory's id without the prefix that some faces write before it; what can be no id is that of nothing."""
+    if not memory_id.isascii():
+        return ""
+    return memory_id.removeprefix("mem_").removeprefix("m_")
