@@ -9,7 +9,7 @@ import apsw
 from bench.generator import Asked, Note
 from bench.peers import match_any
 from bench.store import K
-from pegword.store.sqlite import CACHE_KIB
+from pegword.store.sqlite_file import CACHE_KIB
 
 
 def connect(path: Path) -> apsw.Connection:

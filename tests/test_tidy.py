@@ -32,7 +32,7 @@ ROOMS: dict[str, set[str]] = {
 ONLY_IN: dict[str, set[str]] = {
     "numpy": {"core/ranking.py", "core/floor.py", "store", "services/finding.py"},
     "Stemmer": {"core/text.py"},
-    "apsw": {"store/sqlite.py"},
+    "apsw": {"store/sqlite.py", "store/sqlite_file.py"},
     "uvicorn": {"http"},
 }
 FACES = {"http/turnstone.py", "http/native.py", "http/health.py"}

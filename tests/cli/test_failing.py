@@ -211,7 +211,7 @@ def test_a_file_that_is_no_database_of_ours_is_refused_and_left_alone(cli: Cli) 
 
 def test_a_database_that_another_process_holds_is_not_now(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     """Reads go on; a write gives up after its wait and says that nothing was changed."""
-    monkeypatch.setattr("pegword.store.sqlite.BUSY_WAIT_MS", 50)
+    monkeypatch.setattr("pegword.store.sqlite_file.BUSY_WAIT_MS", 50)
     cli.ok("save", "a", "b")
     holder = apsw.Connection(str(cli.database))
     holder.execute("BEGIN IMMEDIATE")

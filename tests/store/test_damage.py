@@ -15,7 +15,8 @@ from pegword.core.errors import Busy, Damaged, NewerDatabase, Unavailable
 from pegword.core.memory import Draft
 from pegword.services.bundle import Services
 from pegword.settings import load
-from pegword.store.sqlite import APPLICATION_ID, SqliteEngine, SqliteTx
+from pegword.store.sqlite import SqliteEngine, SqliteTx
+from pegword.store.sqlite_file import APPLICATION_ID
 
 SAID = [{"role": "user", "content": "walrus tea"}]
 DAMAGES = {

@@ -10,10 +10,11 @@ import apsw
 import pytest
 
 from pegword.core.errors import Busy, Damaged, Invalid, NewerDatabase, ReadOnly
-from pegword.store import sqlite
+from pegword.store import sqlite_file
 from pegword.store.filesystem import network_file_system
 from pegword.store.migrate import migrate, migrations
-from pegword.store.sqlite import BATCH_MAX, SqliteEngine, SqliteTx, has_wal_race
+from pegword.store.sqlite import BATCH_MAX, SqliteEngine, SqliteTx
+from pegword.store.sqlite_file import has_wal_race
 
 _MOUNTS = """\
 22 1 254:0 / / rw,relatime - ext4 /dev/vda rw
@@ -127,7 +128,7 @@ def test_versions_with_the_wal_race_are_known(version: tuple[int, ...], race: bo
 
 
 def test_an_unsafe_sqlite_is_refused_or_used_without_wal(store_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sqlite.apsw, "sqlite_lib_version", lambda: "3.45.0")
+    monkeypatch.setattr(sqlite_file.apsw, "sqlite_lib_version", lambda: "3.45.0")
     with pytest.raises(Invalid, match=r"3\.45\.0"):
         SqliteEngine(store_path)
     lines: list[str] = []
@@ -139,7 +140,7 @@ def test_an_unsafe_sqlite_is_refused_or_used_without_wal(store_path: Path, monke
 
 def test_a_network_file_system_gets_a_rollback_journal(store_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """WAL needs memory shared between processes, which no network file system has. One clear line says so."""
-    monkeypatch.setattr(sqlite, "network_file_system", lambda _: "nfs4")
+    monkeypatch.setattr(sqlite_file, "network_file_system", lambda _: "nfs4")
     lines: list[str] = []
     engine = SqliteEngine(store_path, notice=lines.append)
 

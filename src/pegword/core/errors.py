@@ -12,6 +12,7 @@
     ├── TooLarge             a body or a set above its limit
     └── Unavailable          not now; the same call may work later
         ├── Busy             the database is locked by somebody else
+        ├── DiskFailed       the disk did not do what it was asked
         ├── ReadOnly         the database can be read, not written
         └── StorageFull      no room on the disk
 
@@ -104,6 +105,12 @@ class Busy(Unavailable):
     """Another process holds the database for longer than we wait."""
 
     code = "busy"
+
+
+class DiskFailed(Unavailable):
+    """The disk did not do what it was asked. Where it is not known whether a change was saved, `code` is ``in_doubt``."""
+
+    code = "disk_failed"
 
 
 class ReadOnly(Unavailable):
