@@ -1,10 +1,12 @@
-"""What tests of every room stand on: a store in a folder of its own, and three people.
+"""What tests of every room stand on: a store of their own, on each engine in turn, and three people.
 
 Alice owns, Bob must see nothing of hers, and nobody sleeps: the clock moves when a test moves it.
 """
 
-from collections.abc import Iterator
+import os
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -13,6 +15,16 @@ from pegword.assembly import open_services
 from pegword.core.caller import Caller
 from pegword.services.bundle import Services
 from pegword.settings import load
+from tests import postgres
+
+ENGINES = ("sqlite", "postgres")
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Whatever stands on a database runs on each engine; what asks for the path of the file is about the file."""
+    if "fresh" in metafunc.fixturenames:
+        engines = ENGINES[:1] if "store_path" in metafunc.fixturenames else ENGINES
+        metafunc.parametrize("engine_name", engines)
 
 
 @dataclass
@@ -52,13 +64,55 @@ def statements() -> Statements:
 
 @pytest.fixture
 def store_path(tmp_path: Path) -> Path:
+    """The file of a SQLite store: for tests of that engine alone."""
     return tmp_path / "pegword.db"
 
 
+@pytest.fixture(scope="session")
+def postgres_server() -> Iterator[str]:
+    """The address of a real PostgreSQL."""
+    with postgres.server() as url:
+        yield url
+
+
+@pytest.fixture(scope="session")
+def postgres_database(postgres_server: str) -> Iterator[postgres.Database]:
+    """A database on it for this run."""
+    database = postgres.Database(postgres_server, f"pegword_test_{os.getpid()}")
+    yield database
+    database.close()
+
+
 @pytest.fixture
-def services(store_path: Path, clock: Clock, statements: Statements) -> Iterator[Services]:
+def fresh(engine_name: str, tmp_path: Path, request: pytest.FixtureRequest) -> Callable[[], Path | str]:
+    """Makes an empty database on the engine that a test is run for; on PostgreSQL, the one before is emptied for it."""
+    if engine_name == "sqlite":
+        paths = (tmp_path / f"pegword{number or ''}.db" for number in count())
+        return lambda: next(paths)
+    there: postgres.Database = request.getfixturevalue("postgres_database")
+
+    def emptied() -> str:
+        there.empty()
+        return there.url
+
+    return emptied
+
+
+@pytest.fixture
+def database(fresh: Callable[[], Path | str]) -> Path | str:
+    """An empty database: a path or an address, as `open_services` takes it."""
+    return fresh()
+
+
+def url_of(database: Path | str) -> str:
+    """*database* as the command line takes it."""
+    return database if isinstance(database, str) else f"sqlite:///{database}"
+
+
+@pytest.fixture
+def services(database: Path | str, clock: Clock, statements: Statements) -> Iterator[Services]:
     """An open store without a housekeeping thread: a test calls `settle` when that work is to be done."""
-    opened = open_services(store_path, load(environment={}), clock=clock, seen=statements)
+    opened = open_services(database, load(environment={}), clock=clock, seen=statements)
     yield opened
     opened.close()
 

@@ -33,6 +33,8 @@ ONLY_IN: dict[str, set[str]] = {
     "numpy": {"core/ranking.py", "core/floor.py", "store", "services/finding.py"},
     "Stemmer": {"core/text.py"},
     "apsw": {"store/sqlite.py", "store/sqlite_file.py"},
+    "psycopg": {"store/postgres.py"},
+    "psycopg_pool": {"store/postgres.py"},
     "uvicorn": {"http"},
 }
 FACES = {"http/turnstone.py", "http/native.py", "http/health.py"}

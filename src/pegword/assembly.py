@@ -5,6 +5,7 @@ import uuid
 from collections.abc import Callable
 from pathlib import Path
 
+from pegword.core.errors import Invalid
 from pegword.core.text import Analyser
 from pegword.services.access import Access
 from pegword.services.bundle import Services
@@ -31,7 +32,7 @@ def random_id() -> str:
 
 
 def open_services(
-    path: Path,
+    database: Path | str,
     settings: Settings,
     *,
     create: bool = True,
@@ -40,17 +41,36 @@ def open_services(
     notice: Callable[[str], None] = lambda _: None,
     seen: Callable[[str], None] | None = None,
 ) -> Services:
-    """Open the database at *path*, bring it to this program's schema, and build the services on it.
+    """Open *database*, a file or a PostgreSQL address, bring it to this program's schema, and build the services on it.
 
     *notice* is told what an operator should know, a line each; *seen* is told every SQL statement.
     """
-    engine = SqliteEngine(path, create=create, notice=notice, seen=seen)
+    engine = open_engine(database, create=create, notice=notice, seen=seen)
     try:
         migrate(engine)
         return build_services(engine, settings, clock=clock, new_id=new_id)
     except BaseException:
         engine.close()
         raise
+
+
+def open_engine(
+    database: Path | str,
+    *,
+    create: bool = True,
+    notice: Callable[[str], None] = lambda _: None,
+    seen: Callable[[str], None] | None = None,
+) -> Engine:
+    """The engine for *database*, opened as it is: a file through SQLite, which *create* makes if it is absent, or a PostgreSQL address."""
+    if isinstance(database, Path):
+        return SqliteEngine(database, create=create, notice=notice, seen=seen)
+    try:
+        from pegword.store.postgres import PostgresEngine
+    except ModuleNotFoundError as error:
+        if error.name not in ("psycopg", "psycopg_pool"):
+            raise
+        raise Invalid("PostgreSQL needs one more piece; install it with: pip install 'pegword[postgres]'", field="database") from error
+    return PostgresEngine(database, notice=notice, seen=seen)
 
 
 def build_services(engine: Engine, settings: Settings, *, clock: Callable[[], int], new_id: Callable[[], str]) -> Services:

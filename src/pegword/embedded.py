@@ -17,11 +17,11 @@ from pegword.services.memories import LIST_DEFAULT, SEARCH_DEFAULT, Page, Search
 from pegword.services.receipts import Explanation
 from pegword.services.turns import Turn
 from pegword.services.writing import Changes, Saved
-from pegword.settings import Settings, checked_path, database_path, load, local_user_name
+from pegword.settings import POSTGRES_SCHEMES, Settings, checked_path, database_of, load, local_user_name
 
 CREDENTIAL = "library"
 NEVER_WORD = "never"
-URL_PREFIX = "sqlite:"
+URL_PREFIXES = ("sqlite:", *POSTGRES_SCHEMES)
 
 INTEGER_MIN, INTEGER_MAX = -(2**63), 2**63 - 1
 
@@ -114,7 +114,7 @@ def open_memories(
     """Open a database, made if it is absent, and speak in it for an agent of *user*.
 
     Args:
-        database: A path, or a URL such as ``sqlite:///absolute/path.db``. None: the one that the command line uses.
+        database: A path, or a URL: ``sqlite:///absolute/path.db`` or ``postgresql://…``. None: the one that the command line uses.
         user: Name of the user, added on first use. None: the person whose account this runs under.
         config: A config file. None: the one that the command line uses. Read only where *settings* is None.
         settings: Settings that are ready, instead of reading any.
@@ -132,13 +132,14 @@ def open_memories(
     _check_path(config, "config")
     _CHECKS[str | None](user, "user")
     in_force = settings if settings is not None else load(None if config is None else Path(config))
+    place: Path | str
     if database is None:
-        path = database_path(in_force.database_url)
-    elif isinstance(database, str) and database.startswith(URL_PREFIX):
-        path = database_path(database)
+        place = database_of(in_force.database_url)
+    elif isinstance(database, str) and database.startswith(URL_PREFIXES):
+        place = database_of(database)
     else:
-        path = checked_path(Path(database))
-    services = open_services(path, in_force, clock=clock, new_id=new_id)
+        place = checked_path(Path(database))
+    services = open_services(place, in_force, clock=clock, new_id=new_id)
     try:
         owner = services.access.ensure_user(local_user_name() if user is None else user)
         services.housekeeper.start()

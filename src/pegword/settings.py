@@ -16,12 +16,14 @@ from typing import Any
 
 from platformdirs import user_config_path, user_data_path
 
+from pegword.core.address import without_password
 from pegword.core.errors import Invalid
 from pegword.core.text import LANGUAGES
 
 _SECOND_SEPARATOR = "__"
 _PREFIX = "PEGWORD_"
 NAME_CHARS_SHOWN = 64
+POSTGRES_SCHEMES = ("postgresql://", "postgres://")
 # Variables of ours that are no setting of a section.
 _OTHER_VARIABLES = frozenset({"PEGWORD_CONFIG", "PEGWORD_DATABASE"})
 
@@ -43,7 +45,7 @@ SETTINGS: Mapping[str, Mapping[str, Setting]] = {
         "port": Setting(8080, "port to listen on; 0 takes a free one", 0, 65_535),
     },
     "database": {
-        "url": Setting("", "sqlite:///absolute/path.db; empty: pegword.db in the user's data folder"),
+        "url": Setting("", "sqlite:///absolute/path.db or postgresql://user@host/name; empty: pegword.db in the user's data folder"),
     },
     "memory": {
         "relevance_k": Setting(5, "memories shown in a turn, at most", 1, 50),
@@ -143,15 +145,18 @@ def checked(section: str, key: str, value: Any, where: str) -> Any:
     return value
 
 
-def database_path(url: str) -> Path:
-    """The file that *url* names; an empty url names ``pegword.db`` in the user's data folder."""
+def database_of(url: str) -> Path | str:
+    """The file or the PostgreSQL address that *url* names; an empty url names ``pegword.db`` in the user's data folder."""
     if not url:
         return checked_path(user_data_path("pegword") / "pegword.db")
     if url.startswith("sqlite:///"):
         path = Path("/" + url.removeprefix("sqlite://").lstrip("/"))  # four slashes are meant as three
         if len(path.parts) > 1:
             return checked_path(path)
-    raise Invalid(f"database must be sqlite:///absolute/path.db: it is {url}", field="database")
+    if url.startswith(POSTGRES_SCHEMES):
+        return url
+    shown = without_password(url)
+    raise Invalid(f"database must be sqlite:///absolute/path.db or postgresql://user@host/name: it is {shown}", field="database")
 
 
 def checked_path(path: Path) -> Path:

@@ -16,6 +16,7 @@ from pegword.services.bundle import Services
 from pegword.services.writing import Changes
 from pegword.settings import load
 from tests.conftest import Clock
+from tests.stored import everything
 
 DAY_US = 24 * 3_600 * 1_000_000
 
@@ -257,7 +258,7 @@ def test_access_counts_move_with_reading_by_name_only(services: Services, alice:
 
 @pytest.mark.parametrize("expired_first", [False, True])
 def test_a_delete_leaves_nothing(services: Services, alice: Caller, clock: Clock, expired_first: bool) -> None:
-    """Row, versions, tags, index, receipts' texts: every byte of the file is searched."""
+    """Row, versions, tags, index, receipts' texts: every byte of the store is searched."""
     memory = services.memories.save(alice, Draft("n", "first xylophonecanary text", GLOBAL, tags=("tagcanary",))).memory
     for number in range(300):
         services.memories.save(alice, Draft(f"other{number}", f"some other text {number}", GLOBAL))
@@ -273,8 +274,7 @@ def test_a_delete_leaves_nothing(services: Services, alice: Caller, clock: Clock
     services.memories.delete_by_id(alice, memory.memory_id)
     services.housekeeper.settle()
 
-    path = services.engine.path  # type: ignore[attr-defined]
-    raw = b"".join(p.read_bytes() for p in path.parent.iterdir())
+    raw = everything(services)
     assert b"some other text" in raw  # the search would find what is there
     assert b"canary" not in raw
     with pytest.raises(NotFound):
@@ -378,12 +378,12 @@ def test_an_agents_change_of_any_field_takes_the_humans_certainty_away(services:
     assert (False, "agent", 0.7) == (changed.verified, changed.source, changed.confidence)
 
 
-def test_deletes_are_whole_while_another_analyser_made_the_index(services: Services, alice: Caller, store_path: Path) -> None:
+def test_deletes_are_whole_while_another_analyser_made_the_index(services: Services, alice: Caller, database: Path | str) -> None:
     """Before the re-index has come round, the words of the old analyser go too, and counts stay true."""
     saved = [services.memories.save(alice, Draft(f"n{n}", "running horsescanary", GLOBAL)).memory for n in range(300)]
     services.housekeeper.due("g")
     services.close()
-    german = open_services(store_path, load(environment={"PEGWORD_MEMORY__LANGUAGE": "german"}))
+    german = open_services(database, load(environment={"PEGWORD_MEMORY__LANGUAGE": "german"}))
     for memory in saved:
         german.memories.delete_by_id(alice, memory.memory_id)
     with german.engine.read() as tx:
@@ -393,10 +393,10 @@ def test_deletes_are_whole_while_another_analyser_made_the_index(services: Servi
     assert [(0, 0)] == left
 
 
-def test_a_process_with_another_analyser_makes_its_scope_stale(services: Services, alice: Caller, store_path: Path) -> None:
+def test_a_process_with_another_analyser_makes_its_scope_stale(services: Services, alice: Caller, database: Path | str) -> None:
     """What two analysers indexed is found again by whoever re-indexes."""
     services.memories.save(alice, Draft("n", "running", GLOBAL))
-    german = open_services(store_path, load(environment={"PEGWORD_MEMORY__LANGUAGE": "german"}))
+    german = open_services(database, load(environment={"PEGWORD_MEMORY__LANGUAGE": "german"}))
     german.reindexer.run()
     services.memories.save(alice, Draft("m", "running", GLOBAL))
 

@@ -1,8 +1,9 @@
 """The index finds exactly what a plain reading of the stored memories finds, whatever was done to it before."""
 
+import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,7 @@ from pegword.settings import load
 from pegword.store import blocks, folding, postings
 from pegword.store.memory_rows import Filters, newest
 from pegword.store.packing import unpack
-from tests.conftest import Clock
+from tests.conftest import Clock, url_of
 from tests.core.brute_force import Held, brute_force
 
 ANALYSER = Analyser()
@@ -59,13 +60,13 @@ def small_index(monkeypatch: pytest.MonkeyPatch) -> None:
 class Bench:
     """A store that steps are taken on."""
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
+    def __init__(self, database: Path | str) -> None:
+        self.database = database
         self.clock = Clock()
         self.open()
 
     def open(self) -> None:
-        self.services = open_services(self.path, load(environment={}), clock=self.clock)
+        self.services = open_services(self.database, load(environment={}), clock=self.clock)
 
     def take(self, step: tuple[Any, ...]) -> None:
         services = self.services
@@ -122,12 +123,12 @@ class Bench:
     st.lists(texts, min_size=1, max_size=3),
     st.sets(scopes, min_size=1).map(sorted),
 )
-@settings(max_examples=120, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=int(os.environ.get("PEGWORD_EXAMPLES", "80")), deadline=None, suppress_health_check=list(HealthCheck))
 def test_the_index_agrees_with_a_plain_reading(
-    tmp_path_factory: pytest.TempPathFactory, small_index: None, taken: list[tuple[Any, ...]], messages: list[str], seen: list[int]
+    fresh: Callable[[], Path | str], small_index: None, taken: list[tuple[Any, ...]], messages: list[str], seen: list[int]
 ) -> None:
     """Equal ids, equal order, scores equal to 1e-6, after any saves, changes, deletes, folds, rebuilds, sweeps and restarts."""
-    bench = Bench(tmp_path_factory.mktemp("index") / "pegword.db")
+    bench = Bench(fresh())
     visible = Visible(tuple(SCOPES[number] for number in seen))
     for number, step in enumerate(taken):
         bench.take(step)
@@ -180,13 +181,13 @@ def test_a_fold_and_a_rebuild_change_no_answer(services: Services, alice: Caller
     check(services)
 
 
-def test_a_newer_analyser_indexes_again_and_serves_meanwhile(services: Services, store_path: Path, alice: Caller) -> None:
+def test_a_newer_analyser_indexes_again_and_serves_meanwhile(services: Services, database: Path | str, alice: Caller) -> None:
     """Saving goes on during the re-index, a broken-off one goes on where it was, and in the end every memory is found anew."""
     for number in range(30):
         services.memories.save(alice, Draft(f"n{number}", "die Häuser am Meer", GLOBAL if number % 2 else user_scope(alice)))
     services.close()
     german = load(environment={"PEGWORD_MEMORY__LANGUAGE": "german"})
-    opened = open_services(store_path, german)
+    opened = open_services(database, german)
     assert 30 == opened.reindexer.pending()
     assert 30 == opened.memories.search(alice, reach(alice), "Meer").total  # the old index serves
     told: list[tuple[int, int]] = []
@@ -228,12 +229,11 @@ def test_what_is_saved_during_a_reindex_is_in_the_new_index(services: Services, 
 
 _OTHER_PROCESS = """
 import sys
-from pathlib import Path
 from pegword.assembly import open_services
 from pegword.core.caller import GLOBAL, Caller, reach
 from pegword.core.memory import Draft
-from pegword.settings import load
-services = open_services(Path(sys.argv[1]), load(environment={}))
+from pegword.settings import database_of, load
+services = open_services(database_of(sys.argv[1]), load(environment={}))
 caller = Caller("u1", "alice", "key:2")
 for line in sys.stdin:
     word, _, rest = line.strip().partition(" ")
@@ -247,10 +247,10 @@ services.close()
 
 
 @pytest.fixture
-def other(store_path: Path, services: Services) -> Iterator[Any]:
-    """A second process on the same file."""
+def other(database: Path | str, services: Services) -> Iterator[Any]:
+    """A second process on the same database."""
     process = subprocess.Popen(
-        [sys.executable, "-c", _OTHER_PROCESS, str(store_path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, encoding="utf-8"
+        [sys.executable, "-c", _OTHER_PROCESS, url_of(database)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, encoding="utf-8"
     )
     assert process.stdin is not None
     assert process.stdout is not None

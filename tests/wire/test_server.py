@@ -17,6 +17,7 @@ from pegword.assembly import open_services
 from pegword.core.errors import Invalid
 from pegword.http.server import listen
 from pegword.settings import load
+from tests.conftest import url_of
 from tests.wire.conftest import Site, read_replies
 
 SERVING = Path(__file__).with_name("serving.py")
@@ -25,12 +26,14 @@ SERVING = Path(__file__).with_name("serving.py")
 class Process:
     """A server process on a store of its own, and a token for it."""
 
-    def __init__(self, path: Path) -> None:
-        services = open_services(path, load(environment={}))
+    def __init__(self, database: Path | str) -> None:
+        services = open_services(database, load(environment={}))
         services.access.ensure_user("alice")
         self.token = services.access.add_key("alice")[1]
         services.close()
-        self.child = subprocess.Popen([sys.executable, str(SERVING), str(path)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        self.child = subprocess.Popen(
+            [sys.executable, str(SERVING), url_of(database)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
         assert self.child.stdout is not None
         self.port = int(self.child.stdout.readline())
 
@@ -48,8 +51,8 @@ class Process:
 
 
 @pytest.fixture
-def process(store_path: Path) -> Iterator[Process]:
-    running = Process(store_path)
+def process(database: Path | str) -> Iterator[Process]:
+    running = Process(database)
     yield running
     if running.child.poll() is None:
         running.child.kill()
@@ -113,7 +116,7 @@ def test_a_second_signal_ends_it_at_once(process: Process) -> None:
     assert time.monotonic() - began < 2
 
 
-def test_every_acknowledged_save_survives_the_end_under_load(process: Process, store_path: Path) -> None:
+def test_every_acknowledged_save_survives_the_end_under_load(process: Process, database: Path | str) -> None:
     """What was answered is there afterwards, also when the end comes in the middle."""
     acknowledged: list[str] = []
 
@@ -135,7 +138,7 @@ def test_every_acknowledged_save_survives_the_end_under_load(process: Process, s
     assert process.child.wait(20) == 0
     for worker in workers:
         worker.join(20)
-    services = open_services(store_path, load(environment={}))
+    services = open_services(database, load(environment={}))
     with services.engine.read() as tx:
         stored = {name for (name,) in tx.rows("SELECT name FROM structured_memories")}
     services.close()

@@ -21,7 +21,6 @@ class Opened:
 
     services: "Services"
     settings: "Settings"
-    path: Path
 
     def user(self, name: str | None) -> "User":
         """The user of that name; without one, the person at the keyboard, added on first use."""
@@ -42,18 +41,18 @@ def opened(database: str | None, config: Path | None, *, makes: bool = False, qu
     a mistyped path must not answer as an empty store. *quiet*: tell nothing beside the result.
     """
     from pegword.assembly import open_services
-    from pegword.settings import database_path, load
+    from pegword.settings import database_of, load
 
     settings = load(config).with_flags(database_url=database)
     output.warn(settings.warnings, as_json=quiet)
-    path = database_path(settings.database_url)
+    place = database_of(settings.database_url)
     notice = _nothing if quiet else output.note
-    is_new = not path.exists()
-    services = open_services(path, settings, create=makes or not settings.database_url, notice=notice)
+    is_new = isinstance(place, Path) and not place.exists()
+    services = open_services(place, settings, create=makes or not settings.database_url, notice=notice)
     try:
-        yield Opened(services, settings, path)
+        yield Opened(services, settings)
         if is_new:
-            notice(f"made a new database at {path}")
+            notice(f"made a new database at {place}")
     finally:
         services.close()
 

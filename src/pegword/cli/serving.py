@@ -35,20 +35,19 @@ def serve(
     from pegword.assembly import open_services
     from pegword.http.app import create_app
     from pegword.http.server import run
-    from pegword.settings import database_path, load
+    from pegword.settings import database_of, load
 
     logging.basicConfig(format="%(asctime)s %(levelname)s %(name)s: %(message)s", level=logging.WARNING)
     settings = load(ask.config).with_flags(database_url=ask.database, server_host=host, server_port=port)
     _check_host(settings, said=host is not None)
     output.warn(settings.warnings, as_json=ask.as_json)
-    path = database_path(settings.database_url)
-    services = open_services(path, settings, notice=output.note)
+    services = open_services(database_of(settings.database_url), settings, notice=output.note)
     try:
         services.housekeeper.start()
         app = create_app(services, settings)
 
         def listening(on: int) -> None:
-            _tell(services, settings, path, on, ask.config, as_json=ask.as_json)
+            _tell(services, settings, on, ask.config, as_json=ask.as_json)
 
         run(app, settings.server_host, settings.server_port, listening=listening)
     finally:
@@ -73,17 +72,18 @@ def _check_host(settings: "Settings", *, said: bool) -> None:
     output.note(f"listening on {host}: {BEYOND}")
 
 
-def _tell(services: "Services", settings: "Settings", path: Path, port: int, config: Path | None, *, as_json: bool) -> None:
+def _tell(services: "Services", settings: "Settings", port: int, config: Path | None, *, as_json: bool) -> None:
     """Say where it serves from and at what address; at a first start, how to get in."""
     host = settings.server_host
     address = f"http://{f'[{host}]' if ':' in host else host}:{port}"
     origin = settings.origin["database_url"]
+    database = services.engine.url.removeprefix("sqlite://")
     steps = _first_steps(services, settings, config)
     if as_json:
-        output.document({"version": __version__, "address": address, "database": str(path), "database_from": origin, "first_steps": steps})
+        output.document({"version": __version__, "address": address, "database": database, "database_from": origin, "first_steps": steps})
     else:
         output.say(f"Pegword {__version__}")
-        output.say(f"database: {path} (from {'the default place' if origin == 'default' else origin})")
+        output.say(f"database: {database} (from {'the default place' if origin == 'default' else origin})")
         output.say(f"address:  {address} (documentation at {address}/docs)")
         if steps:
             output.say("Nobody can get in yet. In another terminal, make what is missing; the last command prints a token:")

@@ -19,13 +19,17 @@ def config_(ask: OnStore) -> None:
 
     Each with its value, where that came from, and what it does.
     """
-    from pegword.settings import SETTINGS, database_path, load
+    from pegword.core.address import without_password
+    from pegword.settings import SETTINGS, database_of, load
+
+    def shown(value: object) -> object:
+        return without_password(value) if isinstance(value, str) else value
 
     settings = load(ask.config).with_flags(database_url=ask.database)
     entries = [
         {
             "name": f"{section}.{key}",
-            "value": getattr(settings, f"{section}_{key}"),
+            "value": shown(getattr(settings, f"{section}_{key}")),
             "default": setting.default,
             "origin": settings.origin[f"{section}_{key}"],
             "says": setting.says,
@@ -33,7 +37,7 @@ def config_(ask: OnStore) -> None:
         for section, keys in SETTINGS.items()
         for key, setting in keys.items()
     ]
-    path = str(database_path(settings.database_url))
+    path = without_password(str(database_of(settings.database_url)))
     if ask.as_json:
         output.document({"settings": entries, "database_path": path, "warnings": list(settings.warnings)})
         return
