@@ -11,7 +11,7 @@ help:
 	@echo "make serve    start Pegword on 127.0.0.1:8080 (installs it into .venv first)"
 	@echo "make test     run every test (installs what they need first, the clients of other systems included)"
 	@echo "make check    formatting, lint and types"
-	@echo "make bench    quality and latency against other engines, in one run"
+	@echo "make bench    quality, latency and load, against other systems in the same run"
 	@echo "make docs     write the checked files again: --help pages, examples"
 
 $(VENV)/serve.stamp: requirements.txt pyproject.toml
@@ -58,6 +58,7 @@ $(VENV)/bench.stamp: $(VENV)/dev.stamp requirements-bench.txt
 bench: $(VENV)/bench.stamp .venv-clients/turnstone-1.7.4/ready.stamp
 	@PEGWORD_BENCH_TURNSTONE_PYTHON=.venv-clients/turnstone-1.7.4/bin/python $(BIN)/python -m bench.quality
 	@PEGWORD_BENCH_TURNSTONE_PYTHON=.venv-clients/turnstone-1.7.4/bin/python $(BIN)/python -m bench.latency
+	@PEGWORD_BENCH_TURNSTONE_PYTHON=.venv-clients/turnstone-1.7.4/bin/python $(BIN)/python -m bench.load --short
 
 docs: $(VENV)/dev.stamp
 	@PEGWORD_REWRITE=1 $(BIN)/python -m pytest -q tests/cli tests/test_docs.py
