@@ -14,6 +14,7 @@ from pegword.services.housekeeping import Housekeeper
 from pegword.services.memories import Memories
 from pegword.services.receipts import KEPT_US
 from pegword.services.reindexing import Reindexer
+from pegword.services.sessions import Sessions
 from pegword.services.turns import TurnLimits, Turns
 from pegword.settings import Settings
 from pegword.store.engine import Engine
@@ -86,6 +87,7 @@ def build_services(engine: Engine, settings: Settings, *, clock: Callable[[], in
         Memories(engine, analyser, housekeeper, clock=clock, new_id=new_id),
         Turns(engine, analyser, housekeeper, clock=clock, new_id=new_id, limits=lambda: limits),
         Access(engine, clock=clock),
+        Sessions(engine, clock=clock, new_id=new_id),
         reindexer,
         housekeeper,
         Health(engine, clock=clock),

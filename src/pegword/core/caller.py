@@ -1,48 +1,62 @@
 """Who asks, what they see, and where they may write: the walls between scopes, in one place.
 
-A memory lies in a scope. A caller is a credential acting for a user. This module answers two questions and
-nobody else does: which scopes may this caller read, and which scope does this word mean for them. An empty set
-of scopes matches nothing. What lies outside answers exactly as absent, with one exception that the reference
-behaviour asks for: naming another user's id for the user scope is refused, whether or not that user exists.
+A memory lies in a scope. A caller is a credential acting for a user, and a session is one conversation of an agent of that user.
+This module answers two questions and nobody else does: which scopes may this caller read and write, in this session or outside any,
+and which scope does this word mean for them. An empty set of scopes matches nothing. What lies outside answers exactly as absent, with
+one exception that the reference behaviour asks for: naming another user's id for the user scope is refused, whether or not that user
+exists.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from pegword.core.errors import Forbidden, Invalid
+from pegword.core.errors import Conflict, Forbidden, Invalid, NotFound
 
-SCOPES = ("global", "user", "workstream")
-# Words that later rooms will open; until then they are known, and refused.
-SCOPES_CLOSED = ("coordinator", "project", "mind")
-RIGHTS = ("read", "write", "approve")
+SCOPES = ("global", "user", "workstream")  # what a caller may name outside a session
+SCOPES_OF_SESSIONS = (*SCOPES, "project")  # what an interactive session or a child may have
+SCOPES_CLOSED = ("coordinator", "project", "mind")  # known, and refused outside a session that has them
+COORDINATOR = "coordinator"
+SESSION_KINDS = ("interactive", COORDINATOR, "child")
+RIGHTS = ("read", "write", "approve", "service")
 SCOPE_ID_CHARS_MAX = 256
+_LETTERS = {"user": "u", "coordinator": "c", "project": "p"}
 
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """One place where memories lie: *kind* is its word, *id* what it is bound to, *owner* the user whose it is."""
+    """One place where memories lie: *kind* is its word, *id* what it is bound to, *owner* the user whose it is ("" where it is several
+    users'). *shared* marks a workstream that has members instead of an owner."""
 
     kind: str
     id: str = ""
     owner: str = ""
+    shared: bool = False
 
     @property
     def key(self) -> str:
         """The scope as one text, unique over all users: what every table's key begins with."""
         if self.kind == "global":
             return "g"
-        if self.kind == "user":
-            return f"u:{self.id}"
-        return f"w:{self.owner}:{self.id}"
+        if self.kind == "workstream":
+            return f"s:{self.id}" if self.shared else f"w:{self.owner}:{self.id}"
+        return f"{_LETTERS[self.kind]}:{self.id}"
 
     @classmethod
     def from_key(cls, key: str) -> "Scope":
-        """The scope that *key* was made from."""
+        """The scope that *key* was made from. Raises `ValueError` for what is no key of a scope."""
         letter, _, rest = key.partition(":")
-        if letter == "g":
+        if key == "g":
             return GLOBAL
         if letter == "u":
             return cls("user", rest, rest)
-        owner, _, workstream_id = rest.partition(":")
+        if letter == "c":
+            return coordinator_scope(rest)
+        if letter == "p":
+            return project_scope(rest)
+        if letter == "s":
+            return shared_workstream(rest)
+        owner, colon, workstream_id = rest.partition(":")
+        if letter != "w" or not colon:
+            raise ValueError(f"{key!r} is no key of a scope")
         return cls("workstream", workstream_id, owner)
 
 
@@ -73,9 +87,31 @@ class Caller:
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """One conversation of an agent. *workstream_id* is "" when it belongs to none."""
+    """One conversation of an agent, as the server knows it. Nothing here comes from what a model says.
+
+    A session without *session_id* is no record: it is that of a caller who gave none, interactive and the caller's own.
+    *kind* is one of `SESSION_KINDS`. *user_id* and *user_name* are who it is for ("": the caller's own user); an *anonymous* one is
+    for somebody who is no user, and has no user scope. *workstream_id* and *project_id* are "" when it has none;
+    *workstream_shared* marks a workstream with members, *project_write* that its user may write to the project. *persona* is the name
+    of its persona, *memory* whether that one has memories at all. *parent_id* is set for a child. *resumed* says that it was taken up
+    again. Times in microseconds since 1970.
+    """
 
     workstream_id: str = ""
+    session_id: str = ""
+    kind: str = "interactive"
+    user_id: str = ""
+    user_name: str = ""
+    project_id: str = ""
+    project_write: bool = False
+    workstream_shared: bool = False
+    persona: str = ""
+    memory: bool = True
+    parent_id: str = ""
+    resumed: bool = False
+    anonymous: bool = False
+    closed: bool = False
+    created: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,33 +135,117 @@ class Visible:
 
     def holds(self, scope: Scope) -> bool:
         """Whether *scope* is among what may be read."""
-        own = bool(self.own_workstreams_of) and scope.kind == "workstream" and scope.owner == self.own_workstreams_of
-        return own or scope in self.scopes
+        own = bool(self.own_workstreams_of) and scope.kind == "workstream" and not scope.shared
+        return (own and scope.owner == self.own_workstreams_of) or scope in self.scopes
+
+    def covers(self, other: "Visible") -> bool:
+        """Whether all that *other* may look at is among what may be read."""
+        same = other.own_workstreams_of in ("", self.own_workstreams_of)
+        return same and all(self.holds(scope) for scope in other.scopes)
 
 
 def user_scope(caller: Caller) -> Scope:
     """The scope that follows the caller's user everywhere."""
-    return Scope("user", caller.user_id, caller.user_id)
+    return Scope("user", _known(caller), caller.user_id)
 
 
 def workstream_scope(caller: Caller, workstream_id: str) -> Scope:
     """The caller's own workstream of that id: ids of two users never meet."""
-    return Scope("workstream", _checked_id(workstream_id.strip()), caller.user_id)
+    return Scope("workstream", checked_scope_id(workstream_id.strip()), _known(caller))
+
+
+def shared_workstream(workstream_id: str) -> Scope:
+    """The workstream of that id that has members."""
+    return Scope("workstream", workstream_id, shared=True)
+
+
+def coordinator_scope(user_id: str) -> Scope:
+    """What the coordinator sessions of a user have in common, and nobody else has."""
+    return Scope(COORDINATOR, user_id, user_id)
+
+
+def project_scope(project_id: str) -> Scope:
+    """The project of that id."""
+    return Scope("project", project_id)
 
 
 def reach(caller: Caller) -> Visible:
-    """Everything that the caller may read: global, their own user scope, their own workstreams."""
+    """Everything that the caller may read and write outside a session: global, their own user scope, their own workstreams."""
+    if not caller.user_id:
+        return Visible((GLOBAL,))
     return Visible((GLOBAL, user_scope(caller)), caller.user_id)
 
 
+def acting(caller: Caller, session: Session) -> Caller:
+    """*caller* as the user that *session* is for: the author of what is saved in it.
+
+    Only a service acts for another user; to anybody else such a session is absent. Raises `Conflict` when it is closed.
+    """
+    if session.user_id not in ("", caller.user_id) and caller.right != "service":
+        raise NotFound("Session not found", field="session")
+    if session.closed:
+        raise Conflict("the session is closed; resume it or make another one", field="session", code="session_closed")
+    return replace(caller, user_id=session.user_id, user_name=session.user_name) if session.user_id else caller
+
+
 def session_reach(caller: Caller, session: Session) -> Visible:
-    """What a turn of *session* sees: global, its user's scope, and its own workstream only."""
-    own = (workstream_scope(caller, session.workstream_id),) if session.workstream_id.strip() else ()
-    return Visible((GLOBAL, user_scope(caller), *own))
+    """What *session* reads. A coordinator: the coordinator scope of its user. Any other: global, its own workstream, its user's scope,
+    and the project attached to it."""
+    return _session_visible(acting(caller, session), session, write=False)
+
+
+def session_writes(caller: Caller, session: Session) -> Visible:
+    """Where *session* may write: as it reads, but for a project that its user may only read."""
+    return _session_visible(acting(caller, session), session, write=True)
+
+
+def scope_words(session: Session) -> tuple[str, ...]:
+    """The words of the scopes that *session* has, the default one first: what its tool offers."""
+    if session.kind == COORDINATOR:
+        return (COORDINATOR,)
+    has = {"workstream": bool(session.workstream_id.strip()), "user": not session.anonymous, "project": bool(session.project_id)}
+    return ("global", *(word for word in ("workstream", "user", "project") if has[word]))
+
+
+def default_scope(session: Session) -> str:
+    """The word of the scope that is meant in *session* where none is said."""
+    return scope_words(session)[0]
+
+
+def session_scope(caller: Caller, session: Session, word: str = "", scope_id: str = "", *, write: bool = False) -> Scope:
+    """The one scope that *word* means in *session*; "" means the default one. *write*: it is meant as a place to write to.
+
+    The session decides which one it is: a *scope_id* may be said only if it is that one's.
+    Raises `Invalid` naming what is valid, `Forbidden` for another user's id, and for writing where the user may only read.
+    """
+    who, words = acting(caller, session), scope_words(session)
+    word, scope_id = word or words[0], scope_id.strip()
+    if word not in words:
+        raise Invalid(_not_here(word, words), field="scope")
+    if word == "global" and scope_id:
+        raise Invalid("scope_id is not allowed with global scope", field="scope_id")
+    scope = _scope_in(who, session, word)
+    if scope_id not in ("", scope.id):
+        if word == "user":
+            raise Forbidden("Cannot access another user's memories", field="scope_id", code="foreign_user")
+        raise Invalid(f"scope_id is not this session's {word}; leave it out: the session has one {word}", field="scope_id")
+    if write and word == "project" and not session.project_write:
+        valid = ", ".join(w for w in words if w != "project")
+        raise Forbidden(f"the project of this session can be read, not written; save to one of {valid}", field="scope", code="read_only")
+    return scope
+
+
+def session_scopes(caller: Caller, session: Session, word: str = "", scope_id: str = "") -> Visible:
+    """What a list or search under these filters in *session* may look at; without a *word* all that the session reads."""
+    if word:
+        return Visible((session_scope(caller, session, word, scope_id),))
+    if scope_id.strip():
+        raise Invalid("scope is required when scope_id is provided", field="scope")
+    return session_reach(caller, session)
 
 
 def scope_of(caller: Caller, word: str, scope_id: str) -> Scope:
-    """The one scope that *word* and *scope_id* mean for this caller.
+    """The one scope that *word* and *scope_id* mean for this caller outside a session.
 
     Raises `Invalid` for a word or an id that cannot be, `Forbidden` for another user's id.
     """
@@ -151,12 +271,12 @@ def scopes_of(caller: Caller, word: str, scope_id: str) -> Visible:
             raise Invalid("scope is required when scope_id is provided", field="scope")
         return reach(caller)
     if check_scope_word(word) == "workstream" and not scope_id.strip():
-        return Visible((), caller.user_id)
+        return Visible((), _known(caller))
     return Visible((scope_of(caller, word, scope_id),))
 
 
 def check_scope_word(word: str) -> str:
-    """*word* if it is an open scope, else `Invalid` with the list of those that are."""
+    """*word* if it is a scope that can be named outside a session, else `Invalid` with the list of those that can."""
     if word in SCOPES_CLOSED:
         raise Invalid(f"invalid scope: {word} cannot be used here; must be one of {list(SCOPES)}", field="scope")
     if word not in SCOPES:
@@ -164,10 +284,55 @@ def check_scope_word(word: str) -> str:
     return word
 
 
-def _checked_id(scope_id: str) -> str:
+def checked_scope_id(scope_id: str, field: str = "scope_id") -> str:
+    """*scope_id* as it is; `Invalid` when it is too long or holds a character that no id may hold."""
     if len(scope_id) > SCOPE_ID_CHARS_MAX:
-        raise Invalid(f"scope_id exceeds {SCOPE_ID_CHARS_MAX} character limit: it has {len(scope_id)}", field="scope_id")
+        raise Invalid(f"{field} exceeds {SCOPE_ID_CHARS_MAX} character limit: it has {len(scope_id)}", field=field)
     bad = next((c for c in scope_id if ord(c) < 32 or c == "\x7f" or 0xD800 <= ord(c) <= 0xDFFF), "")
     if bad:
-        raise Invalid(f"scope_id holds the character U+{ord(bad):04X}, which no id may hold", field="scope_id")
+        raise Invalid(f"{field} holds the character U+{ord(bad):04X}, which no id may hold", field=field)
     return scope_id
+
+
+def _session_visible(who: Caller, session: Session, *, write: bool) -> Visible:
+    """The scopes of a session of the user *who*, one by one."""
+    words = scope_words(session)
+    if write and not session.project_write:
+        words = tuple(word for word in words if word != "project")
+    return Visible(tuple(_scope_in(who, session, word) for word in words))
+
+
+def _scope_in(who: Caller, session: Session, word: str) -> Scope:
+    """The scope of *word*, one of the session's, for the user *who*."""
+    if word == COORDINATOR:
+        return coordinator_scope(_known(who))
+    if word == "project":
+        return project_scope(session.project_id)
+    if word == "workstream":
+        workstream_id = session.workstream_id.strip()
+        return shared_workstream(workstream_id) if session.workstream_shared else workstream_scope(who, workstream_id)
+    return user_scope(who) if word == "user" else GLOBAL
+
+
+def _not_here(word: str, words: tuple[str, ...]) -> str:
+    """Why *word* means no scope in a session that has *words*."""
+    valid = f"must be one of {list(words)}"
+    if words == (COORDINATOR,):
+        if word in SCOPES_OF_SESSIONS or word == "mind":
+            return f"invalid scope: {word} is not available to coordinators; leave scope out, or say coordinator"
+        return f"invalid scope: {word[:64]}; {valid}"
+    reasons = {
+        COORDINATOR: "coordinator is for coordinator sessions only",
+        "project": "no project is attached to this session",
+        "workstream": "this session has no workstream",
+        "user": "user needs a user, and this session is anonymous",
+        "mind": "mind cannot be used here",
+    }
+    return f"invalid scope: {reasons.get(word, word[:64])}; {valid}"
+
+
+def _known(caller: Caller) -> str:
+    """The id of the caller's user; `Invalid` for a caller who is no user, so that no scope is ever made without one."""
+    if not caller.user_id:
+        raise Invalid("this scope requires authentication with a user identity", field="scope")
+    return caller.user_id

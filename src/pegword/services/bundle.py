@@ -8,6 +8,7 @@ from pegword.services.health import Health
 from pegword.services.housekeeping import Housekeeper
 from pegword.services.memories import Memories
 from pegword.services.reindexing import Reindexer
+from pegword.services.sessions import Sessions
 from pegword.services.turns import Turns
 from pegword.store.engine import Engine
 
@@ -20,6 +21,7 @@ class Services:
     memories: Memories
     turns: Turns
     access: Access
+    sessions: Sessions
     reindexer: Reindexer
     housekeeper: Housekeeper
     health: Health

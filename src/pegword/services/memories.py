@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from pegword.core.caller import Caller, Scope, Visible, reach
+from pegword.core.caller import Caller, Scope, Session, Visible, acting, reach, session_reach, session_writes
 from pegword.core.errors import Invalid, NotFound
 from pegword.core.memory import (
     NEVER,
@@ -68,22 +68,23 @@ class Memories:
         self._clock = clock
         self.writing = Writing(analyser, clock=clock, new_id=new_id)
 
-    def save(self, caller: Caller, draft: Draft) -> Saved:
+    def save(self, caller: Caller, draft: Draft, session: Session | None = None) -> Saved:
         """Create the memory of the draft's name and scope, or change it; the same thing again changes nothing.
 
-        Returns when the change is committed and on disk. Raises `Invalid` naming the field, `VersionMismatch` when
-        `draft.expected_version` (0: must not exist) is not the stored one.
+        In a *session* it must be one of the scopes that the session writes, and the session's user is the author. Outside one, none
+        that belongs to sessions alone can be written. Returns when the change is committed and on disk. Raises `Invalid` naming the
+        field, `VersionMismatch` when `draft.expected_version` (0: must not exist) is not the stored one.
         """
         caller.require("write")
         draft = checked(draft)
-        self._require_own(caller, draft.scope)
+        caller = self._admitted(caller, session, Visible((draft.scope,)), write=True)
         return self._write(caller, draft, "save")
 
-    def get(self, caller: Caller, scope: Scope, name: str, *, counted: bool = True) -> Memory:
+    def get(self, caller: Caller, scope: Scope, name: str, session: Session | None = None, *, counted: bool = True) -> Memory:
         """The memory of that name, expired or not; counts an access unless *counted* is false."""
         caller.require("read")
         name = normal_name(name)
-        self._require_own(caller, scope)
+        self._admitted(caller, session, Visible((scope,)))
         with self._engine.read() as tx:
             memory = memory_rows.by_name(tx, scope, name)
         if memory is None:
@@ -101,10 +102,19 @@ class Memories:
         return memory
 
     def list(
-        self, caller: Caller, visible: Visible, *, kind: str = "", tag: str = "", limit: int = LIST_DEFAULT, include_expired: bool = False
+        self,
+        caller: Caller,
+        visible: Visible,
+        session: Session | None = None,
+        *,
+        kind: str = "",
+        tag: str = "",
+        limit: int = LIST_DEFAULT,
+        include_expired: bool = False,
     ) -> Page:
         """The newest *limit* memories (at most `LIST_MAX`) under the filters, newest first."""
         caller.require("read")
+        self._admitted(caller, session, visible)
         filters = self._filters(kind, tag, include_expired)
         with self._engine.read() as tx:
             found = memory_rows.newest(tx, visible, filters, min(_at_least_one(limit), LIST_MAX))
@@ -116,6 +126,7 @@ class Memories:
         caller: Caller,
         visible: Visible,
         query: str,
+        session: Session | None = None,
         *,
         kind: str = "",
         tag: str = "",
@@ -127,6 +138,7 @@ class Memories:
         Any string is a legal query; one that says nothing finds nothing. Only a blank one is refused.
         """
         caller.require("read")
+        self._admitted(caller, session, visible)
         query = checked_text(query, "query", QUERY_CHARS_MAX, blank=False)
         filters = self._filters(kind, tag, include_expired)
         limit = min(_at_least_one(limit), SEARCH_MAX)
@@ -179,11 +191,11 @@ class Memories:
 
         return self._change(caller, memory_id, "revert", old, sound=False)
 
-    def delete(self, caller: Caller, scope: Scope, name: str) -> Memory:
+    def delete(self, caller: Caller, scope: Scope, name: str, session: Session | None = None) -> Memory:
         """Delete the memory of that name for good: its versions, its index entries and the receipts that name it go with it."""
         caller.require("write")
         name = normal_name(name)
-        self._require_own(caller, scope)
+        self._admitted(caller, session, Visible((scope,)), write=True)
 
         def work(tx: Tx) -> Memory:
             tx.alone(scope.key)
@@ -221,10 +233,15 @@ class Memories:
             self._housekeeper.due(saved.memory.scope.key)
         return saved
 
-    def _require_own(self, caller: Caller, scope: Scope) -> None:
-        """Faces make scopes through `core.caller`; this holds whatever a face does."""
-        if not reach(caller).holds(scope):
+    def _admitted(self, caller: Caller, session: Session | None, asked: Visible, *, write: bool = False) -> Caller:
+        """*caller*, as the user of *session* in one, if all that is *asked* for is theirs; otherwise it is absent.
+
+        Faces make scopes through `core.caller`; this holds whatever a face does.
+        """
+        allowed = reach(caller) if session is None else session_writes(caller, session) if write else session_reach(caller, session)
+        if not allowed.covers(asked):
             raise NotFound("Memory not found")
+        return caller if session is None else acting(caller, session)
 
     def _holds(self, memory: Memory, phrases: Sequence[Phrase]) -> bool:
         whole = " \n ".join((memory.name, memory.description, *memory.tags, memory.content))

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from pegword.core import render
-from pegword.core.caller import Caller, Session, session_reach
+from pegword.core.caller import Caller, Session, acting, session_reach
 from pegword.core.context import recent_texts
 from pegword.core.errors import Invalid, NotFound
 from pegword.core.memory import Memory, checked_word
@@ -95,6 +95,7 @@ class Turns:
         limits' unless given. With nothing said, the newest memories show; with nothing relevant, none.
         """
         caller.require("read")
+        caller = acting(caller, session)
         checked_word(mode, "mode", MODES)
         limits = self._limits()
         k = limits.k if k is None else min(_at_least(k, "k", 1), K_MAX)
