@@ -50,7 +50,7 @@ def list_users(ask: OnStore) -> None:
 def add_key(
     user: Annotated[str, typer.Option("--user", metavar="NAME", help="Whose agent it is for.", show_default=False)],
     scopes: Annotated[
-        str, typer.Option("--scopes", metavar="LIST", help="read, write, approve: each holds those before it.")
+        str, typer.Option("--scopes", metavar="LIST", help="read, write, approve, service: each holds those before it.")
     ] = "read,write",
     project_word: Annotated[
         str,
