@@ -1,6 +1,7 @@
 """The file of a SQLite database: how it is made and recognised, how a connection to it is set up, and what SQLite's errors mean.
 
-Every commit is flushed to disk (`synchronous=FULL`). WAL is used on local file systems only; elsewhere a rollback journal is.
+Every commit is flushed to disk (`synchronous=FULL`; `EXTRA` with a rollback journal). WAL is used on local file systems only, elsewhere a
+rollback journal.
 """
 
 import errno
@@ -90,6 +91,8 @@ class SqliteFile:
         opened = path.stat()
         self._identity = (opened.st_dev, opened.st_ino)
         self.journal = _journal_for(path, notice, allow_unsafe_sqlite)
+        # A rollback journal ends a commit by its name being removed, and only EXTRA has that on disk too.
+        self._flushing = "FULL" if self.journal == "wal" else "EXTRA"
         self.read_only = not os.access(path, os.W_OK)
         if self.read_only:
             notice(f"{path} is not writable: reads work, every write is refused")
@@ -140,7 +143,7 @@ class SqliteFile:
             if application != APPLICATION_ID:
                 self.path.chmod(0o600)
                 connection.pragma("application_id", APPLICATION_ID)
-            connection.pragma("synchronous", "FULL")
+            connection.pragma("synchronous", self._flushing)
             connection.pragma("secure_delete", "ON")
             connection.pragma("wal_autocheckpoint", WAL_PAGES_BEFORE_CHECKPOINT)
             connection.pragma("journal_size_limit", WAL_BYTES_KEPT)

@@ -1,0 +1,98 @@
+"""One seeded schedule of faults, and one tally of what came of them, for every test in this folder.
+
+A test draws its faults from `Tally.schedule`, books each one, and prints ``N injected, M survived, K acknowledged, 0 lost`` at its end.
+`SEED=` repeats a run, `PEGWORD_FAULTS_ONLY=` one fault of it. Every number is an environment variable, ``PEGWORD_FAULTS_`` and its name.
+The long form (`make faults`) sets larger ones, and reads the tallies from the file that `PEGWORD_FAULTS_REPORT` names.
+"""
+
+import json
+import os
+import random
+import tempfile
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+SEED = int(os.environ.get("SEED", str(time.time_ns() % 1_000_000)))
+PROGRESS_EVERY_S = 10.0
+PATIENCE_S = int(os.environ.get("PEGWORD_FAULTS_PATIENCE_S", "300"))  # for one test, before pytest gives it up
+
+
+def quick_folder(otherwise: Path) -> Path:
+    """A new folder in memory where there is one, else *otherwise*: for disks that are pretended, so that nothing waits for a real one."""
+    memory = Path("/dev/shm")
+    return Path(tempfile.mkdtemp(prefix="pegword-", dir=memory)) if os.access(memory, os.W_OK) else otherwise
+
+
+def how_many(name: str, default: int) -> int:
+    """The number *name* of this run: how many faults of a kind, how many seconds."""
+    return int(os.environ.get(f"PEGWORD_FAULTS_{name}", str(default)))
+
+
+@dataclass
+class Tally:
+    """What was injected and what came of it. *lost* names what was acknowledged and is gone, *wrong* everything else that must not be."""
+
+    what: str
+    injected: int = 0
+    survived: int = 0
+    acknowledged: int = 0
+    lost: list[str] = field(default_factory=list)
+    wrong: list[str] = field(default_factory=list)
+    notes: dict[str, float] = field(default_factory=dict)
+    _number: int = -1
+
+    def schedule(self, count: int) -> Iterator[random.Random]:
+        """*count* faults: a source of chance for each, which depends on `SEED` and its number alone. Tells how far it is."""
+        only = os.environ.get("PEGWORD_FAULTS_ONLY")
+        told = time.monotonic()
+        for number in [int(only)] if only else range(count):
+            self._number = number
+            if time.monotonic() - told >= PROGRESS_EVERY_S:
+                told = time.monotonic()
+                print(f"  {self.what}: {number} of {count}, {len(self.lost)} lost", flush=True)
+            yield random.Random(f"{SEED} {self.what} {number}")
+        self._number = -1
+
+    def book(self, *, acknowledged: int = 0, lost: list[str] | None = None, wrong: list[str] | None = None, faults: int = 1) -> None:
+        """Note the outcome of one fault, or of *faults* together."""
+        self.injected += faults
+        self.acknowledged += acknowledged
+        self.lost += [self._where(text) for text in lost or ()]
+        self.wrong += [self._where(text) for text in wrong or ()]
+        if not lost and not wrong:
+            self.survived += faults
+
+    def __str__(self) -> str:
+        more = "".join(f", {name} {value:g}" for name, value in self.notes.items())
+        return (
+            f"{self.what}: {self.injected} injected, {self.survived} survived, {self.acknowledged} acknowledged, {len(self.lost)} lost"
+            f"{more}, SEED={SEED}"
+        )
+
+    def hold(self) -> None:
+        """Print the line, and fail unless every fault was survived, nothing acknowledged is gone, and something was acknowledged at all."""
+        self._report(caught=False)
+        assert [] == self.lost[:5] + self.wrong[:5], str(self)
+        assert self.injected == self.survived
+        assert self.injected > 0
+
+    def catch(self) -> None:
+        """Fail unless the planted fault was noticed."""
+        self._report(caught=True)
+        assert self.lost or self.wrong, f"the planted fault went unnoticed: {self}"
+
+    def _report(self, *, caught: bool) -> None:
+        print(f"{'planted fault caught: ' if caught else ''}{self}", flush=True)
+        report = os.environ.get("PEGWORD_FAULTS_REPORT")
+        if report:
+            line = {
+                "what": self.what, "planted": caught, "injected": self.injected, "survived": self.survived,
+                "acknowledged": self.acknowledged, "lost": len(self.lost), "wrong": len(self.wrong), "notes": self.notes, "seed": SEED,
+            }  # fmt: skip
+            with Path(report).open("a", encoding="utf-8") as file:
+                file.write(json.dumps(line) + "\n")
+
+    def _where(self, text: str) -> str:
+        return f"{text} (SEED={SEED} PEGWORD_FAULTS_ONLY={self._number})" if self._number >= 0 else f"{text} (SEED={SEED})"

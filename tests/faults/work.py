@@ -1,0 +1,184 @@
+"""Work of every kind on one store, drawn from chance, with a ledger of what was asked and what was acknowledged."""
+
+import random
+import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import apsw
+
+from pegword.assembly import build_services, open_services
+from pegword.core.caller import GLOBAL, Caller, Scope, Session, Visible, scope_of, user_scope
+from pegword.core.errors import PegwordError, Unavailable
+from pegword.core.memory import Draft
+from pegword.services.bundle import Services
+from pegword.settings import load
+from pegword.store import folding
+from pegword.store.migrate import migrate
+from pegword.store.sqlite import SqliteEngine
+from tests.conftest import Clock
+from tests.store.test_index import WORDS, check
+
+CALLER = Caller("u1", "alice", "key:1")
+SCOPES = (GLOBAL, user_scope(CALLER), scope_of(CALLER, "workstream", "w1"))
+NAMES = 12
+TOGETHER = 4  # saves that share a commit
+
+# What a step may be: its weight, so that saves are most of them.
+KINDS = {"save": 12, "together": 3, "delete": 3, "turn": 2, "settle": 2, "sweep": 1, "reindex": 1, "checkpoint": 1}
+
+
+@dataclass
+class Asked:
+    """Written down before each change and after its answer, by scope and name. None stands for: deleted."""
+
+    acknowledged: dict[tuple[str, str], str | None] = field(default_factory=dict)
+    in_doubt: dict[tuple[str, str], list[str | None]] = field(default_factory=dict)
+    answers: int = 0
+
+    def ask(self, scope: Scope, name: str, content: str | None, change: Callable[[], object]) -> object:
+        """Do *change*, which makes the memory's content *content*; book it as acknowledged, refused or in doubt."""
+        key = (scope.key, name)
+        self.in_doubt.setdefault(key, []).append(content)
+        try:
+            result = change()
+        except Unavailable as error:
+            if error.code != "in_doubt":
+                self.in_doubt[key].remove(content)
+            raise
+        self.acknowledged[key] = content
+        self.in_doubt[key] = []
+        self.answers += 1
+        return result
+
+    def lost(self, stored: dict[tuple[str, str], str]) -> list[str]:
+        """What *stored* shows otherwise than it was acknowledged. What is in doubt may be there or not; what was refused may not."""
+        complaints = []
+        for key in self.acknowledged.keys() | self.in_doubt.keys() | stored.keys():
+            allowed = [self.acknowledged.get(key), *self.in_doubt.get(key, [])]
+            if stored.get(key) not in allowed:
+                complaints.append(f"{key}: acknowledged {str(allowed[0])[-40:]!r}, stored {str(stored.get(key))[-40:]!r}")
+        return complaints
+
+
+def open_on(path: Path, vfs: str, *, kind: type[SqliteEngine] = SqliteEngine) -> Services:
+    """A store as `open_services` opens it, on a disk of our own, with a clock and ids of our own."""
+    engine = kind(path, vfs=vfs)
+    clock = Clock()
+    numbers = iter(range(1, 1 << 30))
+    chance = random.Random(path.name)
+    try:
+        migrate(engine)
+        return build_services(engine, load(environment={}), clock=clock, new_id=lambda: f"{chance.getrandbits(64):016x}-{next(numbers)}")
+    except BaseException:
+        engine.close()
+        raise
+
+
+def take_steps(services: Services, asked: Asked, chance: random.Random, steps: int, *, going_on: Callable[[], bool] = lambda: True) -> None:
+    """Take *steps* steps of work, as long as *going_on*; what is refused as unavailable is booked, and the work goes on."""
+    kinds, weights = list(KINDS), list(KINDS.values())
+    for number in range(steps):
+        if not going_on():
+            return
+        with suppress(Unavailable):
+            _step(services, asked, chance, chance.choices(kinds, weights)[0], number)
+
+
+def _step(services: Services, asked: Asked, chance: random.Random, kind: str, number: int) -> None:
+    scope = chance.choice(SCOPES)
+    name = f"n{chance.randrange(NAMES)}"
+    match kind:
+        case "save":
+            _save(services, asked, scope, name, _text(chance, number))
+        case "together":
+            _save_together(services, asked, scope, [_text(chance, number) for _ in range(TOGETHER)])
+        case "delete":
+            if asked.acknowledged.get((scope.key, name)) is not None:
+                asked.ask(scope, name, None, lambda: services.memories.delete(CALLER, scope, name))
+        case "turn":
+            services.turns.turn(CALLER, Session(), [{"role": "user", "content": _text(chance, number)}])
+        case "settle":
+            services.housekeeper.settle()
+            for each in SCOPES:
+                folding.tidy(services.engine, each.key)
+        case "sweep":
+            services.housekeeper.sweep()
+        case "reindex":
+            services.reindexer.run(everything=True)
+        case "checkpoint":
+            services.engine.checkpoint()
+
+
+def _save(services: Services, asked: Asked, scope: Scope, name: str, text: str) -> None:
+    asked.ask(scope, name, text, lambda: services.memories.save(CALLER, Draft(name, text, scope, tags=(text.split()[0],))))
+
+
+def _save_together(services: Services, asked: Asked, scope: Scope, texts: list[str]) -> None:
+    """Saves of several threads in one commit."""
+    engine = services.engine
+    assert isinstance(engine, SqliteEngine)
+
+    def one(number: int, text: str) -> None:
+        with suppress(PegwordError, apsw.Error):
+            _save(services, asked, scope, f"t{number}", text)
+
+    threads = [threading.Thread(target=one, args=item) for item in enumerate(texts)]
+    with engine._writing:
+        for number, thread in enumerate(threads, 1):
+            thread.start()
+            while thread.is_alive() and len(engine._waiting) < number:
+                time.sleep(0)
+    for thread in threads:
+        thread.join()
+
+
+def _text(chance: random.Random, number: int) -> str:
+    return " ".join([*chance.choices(WORDS, k=chance.randrange(3, 30)), f"step {number}", f"x{chance.getrandbits(32):x}"])
+
+
+def stored(services: Services) -> dict[tuple[str, str], str]:
+    """Every memory's content by scope and name, read as rows and so not through the index."""
+    with services.engine.read() as tx:
+        return {(key, name): content for key, name, content in tx.rows("SELECT scope_key, name, content FROM structured_memories")}
+
+
+def look(path: Path) -> tuple[dict[tuple[str, str], str], list[str]]:
+    """What a store holds, and what is wrong with it if it ought to be sound: it opens as any start opens it, its pages, its index, its
+    versions and its tags agree with its rows, every memory is found by its own words, and it takes a save."""
+    try:
+        services = open_services(path, load(environment={}))
+    except Exception as error:
+        return {}, [f"a start after it failed: {error!r}"]
+    found: dict[tuple[str, str], str] = {}
+    try:
+        found = stored(services)
+        with services.engine.read() as tx:
+            complaints = [f"integrity_check: {row[0]}" for row in tx.rows("PRAGMA integrity_check") if row[0] != "ok"]
+            complaints += [f"a memory without its version or tags: {row}" for row in tx.rows(_TORN)]
+        check(services)
+        for (_, name), text in list(found.items())[:5]:
+            mark = text.split()[-1]
+            hits = services.memories.search(CALLER, Visible(SCOPES), mark, limit=50).hits
+            if name not in [hit.memory.name for hit in hits]:
+                complaints.append(f"{name} is not found by its word {mark}")
+        services.memories.save(CALLER, Draft("afterwards", "it takes a save", SCOPES[1]))
+        services.memories.delete(CALLER, SCOPES[1], "afterwards")
+    except Exception as error:
+        return found, [f"{type(error).__name__}: {error}"]
+    finally:
+        services.close()
+    return found, complaints
+
+
+_TORN = """
+    SELECT m.name, m.version FROM structured_memories AS m
+    WHERE (SELECT count(*) FROM memory_versions AS v WHERE v.scope_key = m.scope_key AND v.memory_id = m.memory_id) <> m.version
+        OR (SELECT content FROM memory_versions AS v WHERE v.memory_id = m.memory_id AND v.version = m.version) <> m.content
+        OR (SELECT count(*) FROM memory_tags AS t WHERE t.memory_id = m.memory_id) <> 1
+    UNION ALL
+    SELECT v.name, v.version FROM memory_versions AS v WHERE v.memory_id NOT IN (SELECT memory_id FROM structured_memories)
+"""
