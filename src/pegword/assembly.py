@@ -14,7 +14,9 @@ from pegword.services.housekeeping import Housekeeper
 from pegword.services.memories import Memories
 from pegword.services.receipts import KEPT_US
 from pegword.services.reindexing import Reindexer
+from pegword.services.removing import Removing
 from pegword.services.sessions import Sessions
+from pegword.services.sharing import Sharing
 from pegword.services.turns import TurnLimits, Turns
 from pegword.settings import Settings
 from pegword.store.engine import Engine
@@ -78,7 +80,14 @@ def build_services(engine: Engine, settings: Settings, *, clock: Callable[[], in
     """The services on an engine that is open and migrated."""
     analyser = Analyser(settings.memory_language)
     reindexer = Reindexer(engine, analyser)
-    housekeeper = Housekeeper(engine, clock=clock, reindex=reindexer.run, receipts_kept_us=KEPT_US)
+
+    def finish() -> None:
+        """What earlier processes left undone, on the housekeeper's thread."""
+        removing.resume()
+        reindexer.run()
+
+    housekeeper = Housekeeper(engine, clock=clock, reindex=finish, receipts_kept_us=KEPT_US)
+    removing = Removing(engine, housekeeper, clock=clock)
     limits = TurnLimits(
         settings.memory_relevance_k, settings.memory_critical_k, settings.memory_budget_chars, settings.memory_preview_chars
     )
@@ -88,6 +97,8 @@ def build_services(engine: Engine, settings: Settings, *, clock: Callable[[], in
         Turns(engine, analyser, housekeeper, clock=clock, new_id=new_id, limits=lambda: limits),
         Access(engine, clock=clock),
         Sessions(engine, clock=clock, new_id=new_id),
+        Sharing(engine, clock=clock),
+        removing,
         reindexer,
         housekeeper,
         Health(engine, clock=clock),

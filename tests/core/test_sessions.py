@@ -60,6 +60,7 @@ def keys(visible: Visible) -> set[str]:
         (IN_PROJECT, {"g", "u:aaaa", "w:aaaa:ws1", "p:p1"}, {"g", "u:aaaa", "w:aaaa:ws1", "p:p1"}),
         (READS_PROJECT, {"g", "u:aaaa", "w:aaaa:ws1", "p:p1"}, {"g", "u:aaaa", "w:aaaa:ws1"}),
         (SHARED, {"g", "u:aaaa", "s:ws1"}, {"g", "u:aaaa", "s:ws1"}),
+        (replace(SHARED, workstream_write=False), {"g", "u:aaaa", "s:ws1"}, {"g", "u:aaaa"}),
         (COORDINATOR, {"c:aaaa"}, {"c:aaaa"}),
     ],
 )
@@ -90,8 +91,9 @@ def test_a_closed_session_reads_and_writes_nothing() -> None:
 
 
 def test_an_anonymous_session_has_no_user_scope() -> None:
+    """And, being nobody, is a member of nothing."""
     assert {"g", "w:hhhh:ws1"} == keys(session_reach(HOST, ANONYMOUS))
-    assert "user" not in scope_words(ANONYMOUS)
+    assert ("global",) == scope_words(replace(ANONYMOUS, workstream_shared=True, project_id="p1", project_write=True))
     with pytest.raises(Invalid, match="anonymous"):
         session_scope(HOST, ANONYMOUS, "user")
 
@@ -172,7 +174,7 @@ def test_a_scope_that_a_session_does_not_have_is_refused(
 
 def test_a_project_that_can_only_be_read_is_no_place_to_write_to() -> None:
     assert project_scope("p1") == session_scope(ALICE, READS_PROJECT, "project")
-    with pytest.raises(Forbidden, match="read, not written; save to one of global, workstream, user"):
+    with pytest.raises(Forbidden, match="read, not written; use one of global, workstream, user"):
         session_scope(ALICE, READS_PROJECT, "project", write=True)
 
 

@@ -92,9 +92,9 @@ class Session:
     A session without *session_id* is no record: it is that of a caller who gave none, interactive and the caller's own.
     *kind* is one of `SESSION_KINDS`. *user_id* and *user_name* are who it is for ("": the caller's own user); an *anonymous* one is
     for somebody who is no user, and has no user scope. *workstream_id* and *project_id* are "" when it has none;
-    *workstream_shared* marks a workstream with members, *project_write* that its user may write to the project. *persona* is the name
-    of its persona, *memory* whether that one has memories at all. *parent_id* is set for a child. *resumed* says that it was taken up
-    again. Times in microseconds since 1970.
+    *workstream_shared* marks a workstream with members; *workstream_write* and *project_write* say whether its user may write there.
+    *persona* is the name of its persona, *memory* whether that one has memories at all. *parent_id* is set for a child. *resumed* says
+    that it was taken up again. *created* in microseconds since 1970.
     """
 
     workstream_id: str = ""
@@ -105,6 +105,7 @@ class Session:
     project_id: str = ""
     project_write: bool = False
     workstream_shared: bool = False
+    workstream_write: bool = True
     persona: str = ""
     memory: bool = True
     parent_id: str = ""
@@ -195,7 +196,7 @@ def session_reach(caller: Caller, session: Session) -> Visible:
 
 
 def session_writes(caller: Caller, session: Session) -> Visible:
-    """Where *session* may write: as it reads, but for a project that its user may only read."""
+    """Where *session* may write: as it reads, but for what is shared and its user may only read."""
     return _session_visible(acting(caller, session), session, write=True)
 
 
@@ -203,7 +204,12 @@ def scope_words(session: Session) -> tuple[str, ...]:
     """The words of the scopes that *session* has, the default one first: what its tool offers."""
     if session.kind == COORDINATOR:
         return (COORDINATOR,)
-    has = {"workstream": bool(session.workstream_id.strip()), "user": not session.anonymous, "project": bool(session.project_id)}
+    known = not session.anonymous  # who is no user is no member of anything either
+    has = {
+        "workstream": bool(session.workstream_id.strip()) and (known or not session.workstream_shared),
+        "user": known,
+        "project": known and bool(session.project_id),
+    }
     return ("global", *(word for word in ("workstream", "user", "project") if has[word]))
 
 
@@ -229,9 +235,9 @@ def session_scope(caller: Caller, session: Session, word: str = "", scope_id: st
         if word == "user":
             raise Forbidden("Cannot access another user's memories", field="scope_id", code="foreign_user")
         raise Invalid(f"scope_id is not this session's {word}; leave it out: the session has one {word}", field="scope_id")
-    if write and word == "project" and not session.project_write:
-        valid = ", ".join(w for w in words if w != "project")
-        raise Forbidden(f"the project of this session can be read, not written; save to one of {valid}", field="scope", code="read_only")
+    if write and word not in (valid := _words_to_write(session)):
+        said = f"the {word} of this session can be read, not written; use one of {', '.join(valid)}"
+        raise Forbidden(said, field="scope", code="read_only")
     return scope
 
 
@@ -296,10 +302,14 @@ def checked_scope_id(scope_id: str, field: str = "scope_id") -> str:
 
 def _session_visible(who: Caller, session: Session, *, write: bool) -> Visible:
     """The scopes of a session of the user *who*, one by one."""
-    words = scope_words(session)
-    if write and not session.project_write:
-        words = tuple(word for word in words if word != "project")
+    words = _words_to_write(session) if write else scope_words(session)
     return Visible(tuple(_scope_in(who, session, word) for word in words))
+
+
+def _words_to_write(session: Session) -> tuple[str, ...]:
+    """Those of the session's words that it may write to."""
+    shut = {"workstream": not session.workstream_write, "project": not session.project_write}
+    return tuple(word for word in scope_words(session) if not shut.get(word))
 
 
 def _scope_in(who: Caller, session: Session, word: str) -> Scope:

@@ -1,6 +1,8 @@
-"""Users, and the keys of their agents."""
+"""Users, the keys of their agents, and what users share."""
 
 from dataclasses import dataclass
+
+from pegword.core.caller import Scope
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,3 +28,25 @@ class Key:
     created: int
     expires_at: int | None
     revoked_at: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """A user who has a shared scope; one who may not *write* only reads."""
+
+    user_id: str
+    user_name: str
+    write: bool
+
+
+@dataclass(frozen=True, slots=True)
+class SharedScope:
+    """A project, or a workstream with members: the *scope*, who made it, and its *members*, by name. *archived*: no session has it."""
+
+    scope: Scope
+    owner: str
+    owner_name: str
+    title: str
+    created: int
+    archived: bool
+    members: tuple[Member, ...]

@@ -9,7 +9,7 @@ from pegword.core.errors import Conflict, Invalid, NotFound, Unauthenticated
 from pegword.core.memory import checked_text, checked_word, folded
 from pegword.core.people import Key, User
 from pegword.store import access_rows
-from pegword.store.engine import Engine
+from pegword.store.engine import Engine, Tx
 
 USER_NAME_CHARS_MAX = 64
 EMAIL_CHARS_MAX = 254
@@ -45,10 +45,7 @@ class Access:
     def user(self, name: str) -> User:
         """The user of that name, however written."""
         with self._engine.read() as tx:
-            user = access_rows.user_by_name(tx, folded(_checked_name(name)))
-        if user is None:
-            raise NotFound(f"there is no user '{name}'; add one with: pegword user add {name}", field="user")
-        return user
+            return found_user(tx, name)
 
     def ensure_user(self, name: str) -> User:
         """The user of that name, added if there is none: for the person at the keyboard."""
@@ -109,9 +106,21 @@ class Access:
         """The person *user* at the keyboard: a human, with every right over their own."""
         return Caller(user.user_id, user.name, "cli", True, "approve")
 
+    def operator(self, user: User) -> Caller:
+        """As `person`, where they do what only an agent host may: whoever has the database may make any key."""
+        return Caller(user.user_id, user.name, "cli", True, "service")
+
     def agent(self, user: User, credential: str) -> Caller:
         """An agent of *user* inside this process, such as a session of the embedded library."""
         return Caller(user.user_id, user.name, credential, False, "write")
+
+
+def found_user(tx: Tx, name: str, field: str = "user") -> User:
+    """The user of that name, however written, in an open transaction. Raises `NotFound` naming *field*."""
+    user = access_rows.user_by_name(tx, folded(_checked_name(name)))
+    if user is None:
+        raise NotFound(f"there is no user '{name}'; add one with: pegword user add {name}", field=field)
+    return user
 
 
 def token_hash(token: str) -> str:

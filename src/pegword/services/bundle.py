@@ -8,7 +8,9 @@ from pegword.services.health import Health
 from pegword.services.housekeeping import Housekeeper
 from pegword.services.memories import Memories
 from pegword.services.reindexing import Reindexer
+from pegword.services.removing import Removing
 from pegword.services.sessions import Sessions
+from pegword.services.sharing import Sharing
 from pegword.services.turns import Turns
 from pegword.store.engine import Engine
 
@@ -22,6 +24,8 @@ class Services:
     turns: Turns
     access: Access
     sessions: Sessions
+    sharing: Sharing
+    removing: Removing
     reindexer: Reindexer
     housekeeper: Housekeeper
     health: Health

@@ -19,7 +19,7 @@ from pegword.core.memory import (
 from pegword.core.text import Analyser, Phrase
 from pegword.services.finding import Hit, find, find_expired
 from pegword.services.housekeeping import Housekeeper
-from pegword.services.writing import Changes, Saved, Writing, draft_of, held, within_reach
+from pegword.services.writing import Changes, Saved, Writing, draft_of, held, require_member, within_reach
 from pegword.store import memory_rows
 from pegword.store.engine import Engine, Tx
 from pegword.store.memory_rows import Filters
@@ -195,10 +195,11 @@ class Memories:
         """Delete the memory of that name for good: its versions, its index entries and the receipts that name it go with it."""
         caller.require("write")
         name = normal_name(name)
-        self._admitted(caller, session, Visible((scope,)), write=True)
+        who = self._admitted(caller, session, Visible((scope,)), write=True)
 
         def work(tx: Tx) -> Memory:
             tx.alone(scope.key)
+            require_member(tx, who, scope)
             memory = memory_rows.by_name(tx, scope, name, sound=False)
             if memory is None:
                 raise NotFound(f"Memory '{name}' not found")

@@ -19,9 +19,9 @@ from pegword.core.caller import (
     workstream_scope,
 )
 from pegword.core.errors import Conflict, Forbidden, Invalid, NotFound
-from pegword.core.memory import checked_text, checked_word, folded
-from pegword.core.people import User
-from pegword.store import access_rows, session_rows
+from pegword.core.memory import checked_text, checked_word
+from pegword.services.access import found_user
+from pegword.store import session_rows
 from pegword.store.engine import Engine, Tx
 from pegword.store.session_rows import Made
 
@@ -119,7 +119,7 @@ class Sessions:
         if session.parent_id:
             session = self._child(tx, caller, asked)
         elif user:
-            owner = _user(tx, user)
+            owner = found_user(tx, user)
             session = replace(asked, user_id=owner.user_id, user_name=owner.name)
         workstream, project = _places(caller, session)
         made = Made(caller.user_id, caller.credential, workstream.key if workstream else "", project.key if project else "")
@@ -189,13 +189,6 @@ def _held(tx: Tx, caller: Caller, session_id: str, what: str = "Session") -> Ses
     """As `_found`, and nobody closes or resumes sessions of its user before the transaction ends."""
     session_rows.alone(tx, _found(tx, caller, session_id, what).user_id)
     return _found(tx, caller, session_id, what)  # it may have changed while we waited
-
-
-def _user(tx: Tx, name: str) -> User:
-    user = access_rows.user_by_name(tx, folded(name.strip()))
-    if user is None:
-        raise NotFound(f"there is no user '{name}'; add one with: pegword user add {name}", field="user")
-    return user
 
 
 def _is_service(caller: Caller) -> bool:

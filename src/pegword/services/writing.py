@@ -3,11 +3,11 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from pegword.core.caller import Caller, reach
+from pegword.core.caller import Caller, Scope, reach
 from pegword.core.errors import Damaged, NotFound, VersionMismatch
 from pegword.core.memory import Draft, Memory, trust_of
 from pegword.core.text import Analyser
-from pegword.store import memory_rows, postings
+from pegword.store import memory_rows, postings, sharing_rows
 from pegword.store.engine import Tx
 
 
@@ -51,6 +51,7 @@ class Writing:
         now = self._clock()
         trust = trust_of(caller, draft)
         tx.beside(draft.scope.key)
+        require_member(tx, caller, draft.scope)
         written = memory_rows.upsert(tx, self._new_id(), draft, trust, caller, now)
         if written is None:
             stored = memory_rows.by_name(tx, draft.scope, draft.name, draft.shelf)
@@ -95,6 +96,12 @@ class Writing:
         except Damaged:
             pass
         return postings.every_term(tx, scope_key)  # another analyser, or damage, hides which they are
+
+
+def require_member(tx: Tx, caller: Caller, scope: Scope) -> None:
+    """Nobody writes to what several users share but a member who may, as things stand in this transaction; to others it is absent."""
+    if (scope.shared or scope.kind == "project") and not sharing_rows.may_write(tx, scope, caller.user_id):
+        raise NotFound("Memory not found")
 
 
 def within_reach(tx: Tx, caller: Caller, memory_id: str, *, sound: bool = True) -> Memory:

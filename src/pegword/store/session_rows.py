@@ -9,14 +9,14 @@ from pegword.store.engine import Row, Tx, among, padded
 _SESSION = """
     SELECT s.session_id, s.kind, s.user_id, u.name, s.anonymous, s.workstream_id, s.workstream_key, s.project_key, s.persona, s.memory,
         s.parent_id, s.created, s.resumed_at, s.closed_at,
-        CASE WHEN w.scope_key IS NULL OR wm.user_id IS NULL THEN 0 ELSE 1 END,
+        CASE WHEN w.scope_key IS NULL OR wm.user_id IS NULL THEN 0 ELSE 1 + wm.may_write END,
         CASE WHEN p.scope_key IS NULL OR pm.user_id IS NULL THEN 0 ELSE 1 + pm.may_write END
     FROM sessions AS s
     JOIN users AS u ON u.user_id = s.user_id
-    LEFT JOIN shared_scopes AS w ON w.scope_key = s.workstream_key AND w.deleted_at IS NULL
-    LEFT JOIN scope_members AS wm ON wm.scope_key = s.workstream_key AND wm.user_id = s.user_id
+    LEFT JOIN shared_scopes AS w ON w.scope_key = s.workstream_key AND w.deleted_at IS NULL AND w.archived_at IS NULL
+    LEFT JOIN scope_members AS wm ON wm.scope_key = s.workstream_key AND wm.user_id = s.user_id AND s.anonymous = 0
     LEFT JOIN shared_scopes AS p ON p.scope_key = s.project_key AND p.deleted_at IS NULL AND p.archived_at IS NULL
-    LEFT JOIN scope_members AS pm ON pm.scope_key = s.project_key AND pm.user_id = s.user_id
+    LEFT JOIN scope_members AS pm ON pm.scope_key = s.project_key AND pm.user_id = s.user_id AND s.anonymous = 0
     WHERE {condition}
 """
 # Whose it is, or the service that made it.
@@ -34,6 +34,7 @@ _RESUME = "UPDATE sessions SET closed_at = NULL, resumed_at = ? WHERE session_id
 _CLOSE = "UPDATE sessions SET closed_at = ? WHERE session_id = ? AND closed_at IS NULL"
 _CLOSE_CHILDREN = "UPDATE sessions SET closed_at = ? WHERE closed_at IS NULL AND {children} RETURNING session_id"
 _CLOSE_IN_WORKSTREAM = "UPDATE sessions SET closed_at = ? WHERE closed_at IS NULL AND workstream_key = ?"
+_IN_WORKSTREAM = "SELECT 1 FROM sessions WHERE workstream_key = ? LIMIT 1"
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,17 +90,18 @@ def close(tx: Tx, session_id: str, now: int) -> None:
         parents = [row[0] for row in tx.rows(sql, (now, *padded(parents)))]
 
 
-def close_in_workstream(tx: Tx, workstream_key: str, now: int) -> None:
-    """Close every session in a workstream."""
+def close_in_workstream(tx: Tx, workstream_key: str, now: int) -> bool:
+    """Close every session in a workstream; False when it never had one."""
     tx.run(_CLOSE_IN_WORKSTREAM, (now, workstream_key))
+    return bool(tx.rows(_IN_WORKSTREAM, (workstream_key,)))
 
 
 def _session(row: Row) -> Session:
     session_id, kind, user_id, user_name, anonymous, workstream_id, workstream_key, project_key, persona, memory, *rest = row
-    parent_id, created, resumed_at, closed_at, member, project_access = rest
+    parent_id, created, resumed_at, closed_at, workstream_access, project_access = rest
     shared = bool(workstream_key) and Scope.from_key(workstream_key).shared
     return Session(
-        "" if shared and not member else workstream_id,
+        "" if shared and not workstream_access else workstream_id,
         session_id=session_id,
         kind=kind,
         user_id=user_id,
@@ -107,6 +109,7 @@ def _session(row: Row) -> Session:
         project_id=Scope.from_key(project_key).id if project_access else "",
         project_write=project_access == 2,
         workstream_shared=shared,
+        workstream_write=not shared or workstream_access == 2,
         persona=persona,
         memory=bool(memory),
         parent_id=parent_id,

@@ -44,3 +44,10 @@ CREATE INDEX session_by_user ON sessions (user_id, created);
 CREATE INDEX session_by_maker ON sessions (made_by, created);
 CREATE INDEX session_by_parent ON sessions (parent_id);
 CREATE INDEX session_by_workstream ON sessions (workstream_key);
+
+-- Scopes whose memories are being deleted: those that were there when it was asked for.
+CREATE TABLE removals (
+    scope_key   TEXT {bytewise} NOT NULL PRIMARY KEY,
+    before_slot BIGINT NOT NULL,
+    asked_at    BIGINT NOT NULL
+);

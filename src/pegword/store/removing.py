@@ -1,0 +1,103 @@
+"""A scope's memories deleted for good, some at a time: rows, versions, tags, receipts, and every word of them in the index.
+
+What is to go is written down first: all that has a slot below the next one at that moment. So what is saved meanwhile stays, and a removal
+that was broken off is finished by whoever comes next.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+
+from pegword.store import folding, postings, sharing_rows
+from pegword.store.engine import MANY_ROWS, Engine, Tx, among, padded
+
+REMOVED_AT_ONCE = 200
+
+_GOING = """
+    FROM structured_memories WHERE scope_key = :key AND slot >= -1 AND slot < :before AND (slot >= 0 OR updated <= :asked_at)
+"""
+_COUNT = f"SELECT count(*) {_GOING}"
+_SOME = f"SELECT memory_id, slot, length {_GOING} ORDER BY slot, memory_id LIMIT {REMOVED_AT_ONCE}"
+_ASK = """
+    INSERT INTO removals (scope_key, before_slot, asked_at)
+    VALUES (?, coalesce((SELECT next_slot FROM ix_scope WHERE scope_key = ?), 0), ?)
+    ON CONFLICT (scope_key) DO UPDATE SET before_slot = excluded.before_slot, asked_at = excluded.asked_at
+"""
+_ASKED = "SELECT before_slot, asked_at FROM removals WHERE scope_key = ?"
+_PENDING = "SELECT scope_key FROM removals ORDER BY asked_at, scope_key"
+_HELD = "SELECT count(*) FROM structured_memories WHERE scope_key = ? AND slot >= -1"
+_DROP_BY_ID = tuple(f"DELETE FROM {table} WHERE scope_key = ? AND " for table in ("memory_versions", "memory_tags", "structured_memories"))
+_DROP_RECEIPTS = "DELETE FROM receipts WHERE receipt_id IN (SELECT receipt_id FROM receipts WHERE {ids})"
+_EMPTY = """
+    DELETE FROM ix_scope WHERE scope_key = ? AND n = 0
+        AND NOT EXISTS (SELECT 1 FROM structured_memories AS m WHERE m.scope_key = ix_scope.scope_key)
+        AND NOT EXISTS (SELECT 1 FROM ix_tail AS t WHERE t.scope_key = ix_scope.scope_key)
+        AND NOT EXISTS (SELECT 1 FROM ix_block AS b WHERE b.scope_key = ix_scope.scope_key)
+        AND NOT EXISTS (SELECT 1 FROM ix_dead AS d WHERE d.scope_key = ix_scope.scope_key)
+"""
+_DONE = "DELETE FROM removals WHERE scope_key = ?"
+
+
+@dataclass(frozen=True, slots=True)
+class _Batch:
+    """What one step removed: how many memories. *asked*: the removal still stands."""
+
+    removed: int
+    asked: bool
+
+
+def is_asked(tx: Tx, scope_key: str) -> bool:
+    """Whether the removal of a scope was asked for and is not finished."""
+    return bool(tx.rows(_ASKED, (scope_key,)))
+
+
+def ask(tx: Tx, scope_key: str, now: int) -> int:
+    """Write down that all that a scope holds now is to go; how many memories that is. The scope is held `alone`."""
+    tx.run(_ASK, (scope_key, scope_key, now))
+    before, asked_at = tx.rows(_ASKED, (scope_key,))[0]
+    return int(tx.rows(_COUNT, {"key": scope_key, "before": before, "asked_at": asked_at})[0][0])
+
+
+def held(tx: Tx, scope_key: str) -> int:
+    """How many memories a scope holds, expired ones too."""
+    return int(tx.rows(_HELD, (scope_key,))[0][0])
+
+
+def pending(tx: Tx) -> list[str]:
+    """The keys of the scopes whose removal was asked for and is not finished, the oldest first."""
+    return [row[0] for row in tx.rows(_PENDING)]
+
+
+def run(engine: Engine, scope_key: str, progress: Callable[[int], None]) -> None:
+    """Do, or go on with, what `ask` wrote down. *progress* is told after each step how many memories went since the last."""
+    while (batch := engine.write(partial(_remove_some, scope_key=scope_key))).removed:
+        progress(batch.removed)
+    if batch.asked:
+        folding.rebuild(engine, scope_key)
+        engine.write(lambda tx: _finish(tx, scope_key))
+
+
+def _remove_some(tx: Tx, scope_key: str) -> _Batch:
+    tx.alone(MANY_ROWS)
+    tx.alone(scope_key)
+    asked = tx.rows(_ASKED, (scope_key,))
+    if not asked:  # another process has finished it
+        return _Batch(0, False)
+    rows = tx.rows(_SOME, {"key": scope_key, "before": asked[0][0], "asked_at": asked[0][1]})
+    for _, slot, length in rows:
+        if slot != postings.NOT_INDEXED:
+            postings.retire(tx, scope_key, slot, length)
+    if rows:
+        ids = [row[0] for row in rows]
+        for statement in _DROP_BY_ID:
+            tx.run(statement + among("memory_id", len(ids)), (scope_key, *padded(ids)))
+        tx.run(_DROP_RECEIPTS.replace("{ids}", among("memory_id", len(ids))), padded(ids))
+    return _Batch(len(rows), True)
+
+
+def _finish(tx: Tx, scope_key: str) -> None:
+    """Nothing is left of what was to go: forget that it was asked for, and the scope itself where it is empty."""
+    tx.alone(scope_key)
+    tx.run(_EMPTY, (scope_key,))
+    tx.run(_DONE, (scope_key,))
+    sharing_rows.forget(tx, scope_key)
