@@ -2,7 +2,6 @@
 
 import random
 import shutil
-from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
@@ -11,10 +10,11 @@ import pytest
 
 from pegword.core.errors import PegwordError
 from pegword.store import sqlite_file
-from pegword.store.sqlite import SqliteEngine, SqliteTx, _Job
+from pegword.store.sqlite import SqliteEngine
 from pegword.store.sqlite_file import SqliteFile
 from tests.faults.disk import PowerDisk
 from tests.faults.harness import PATIENCE_S, Tally, how_many
+from tests.faults.mutants import HastySqlite
 from tests.faults.work import Asked, look, open_on, take_steps
 from tests.store.test_index import small_index as small_index
 
@@ -24,22 +24,6 @@ STEPS = 30
 ACTIONS_A_RUN = 700  # roughly what the steps ask of the disk
 
 pytestmark = [pytest.mark.timeout(PATIENCE_S), pytest.mark.usefixtures("small_index")]
-
-
-class HastySqlite(SqliteEngine):
-    """The planted fault: the answer comes before the commit."""
-
-    def write(self, work: Callable[[SqliteTx], object]) -> object:  # type: ignore[override]
-        if not self._writer.in_transaction:
-            self._writer.execute("BEGIN IMMEDIATE")
-        job = _Job(work)
-        self._do(SqliteTx(self._writer, None), job, alone=False)
-        self._hasty = getattr(self, "_hasty", 0) + 1
-        if self._hasty % 3 == 0:
-            self._writer.execute("COMMIT")
-        if job.error is not None:
-            raise job.error
-        return job.result
 
 
 def lose_power(

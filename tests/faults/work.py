@@ -1,5 +1,6 @@
 """Work of every kind on one store, drawn from chance, with a ledger of what was asked and what was acknowledged."""
 
+import json
 import random
 import threading
 import time
@@ -38,21 +39,44 @@ class Asked:
     acknowledged: dict[tuple[str, str], str | None] = field(default_factory=dict)
     in_doubt: dict[tuple[str, str], list[str | None]] = field(default_factory=dict)
     answers: int = 0
+    diary: Path | None = None  # where each change is written down too, for those who come after this process
 
     def ask(self, scope: Scope, name: str, content: str | None, change: Callable[[], object]) -> object:
         """Do *change*, which makes the memory's content *content*; book it as acknowledged, refused or in doubt."""
         key = (scope.key, name)
         self.in_doubt.setdefault(key, []).append(content)
+        self._write_down("asked", key, content)
         try:
             result = change()
         except Unavailable as error:
             if error.code != "in_doubt":
                 self.in_doubt[key].remove(content)
             raise
+        self._acknowledge(key, content)
+        self._write_down("acknowledged", key, content)
+        return result
+
+    @classmethod
+    def read_from(cls, diary: Path) -> "Asked":
+        """The ledger of a process that is gone."""
+        asked = cls()
+        for line in diary.read_text(encoding="utf-8").splitlines() if diary.exists() else ():
+            word, key, content = json.loads(line)
+            if word == "asked":
+                asked.in_doubt.setdefault(tuple(key), []).append(content)
+            else:
+                asked._acknowledge(tuple(key), content)
+        return asked
+
+    def _acknowledge(self, key: tuple[str, str], content: str | None) -> None:
         self.acknowledged[key] = content
         self.in_doubt[key] = []
         self.answers += 1
-        return result
+
+    def _write_down(self, word: str, key: tuple[str, str], content: str | None) -> None:
+        if self.diary is not None:
+            with self.diary.open("a", encoding="utf-8") as file:
+                file.write(json.dumps([word, key, content]) + "\n")
 
     def lost(self, stored: dict[tuple[str, str], str]) -> list[str]:
         """What *stored* shows otherwise than it was acknowledged. What is in doubt may be there or not; what was refused may not."""
@@ -64,10 +88,11 @@ class Asked:
         return complaints
 
 
-def open_on(path: Path, vfs: str, *, kind: type[SqliteEngine] = SqliteEngine) -> Services:
-    """A store as `open_services` opens it, on a disk of our own, with a clock and ids of our own."""
+def open_on(path: Path, vfs: str, *, kind: type[SqliteEngine] = SqliteEngine, later_s: float = 0) -> Services:
+    """A store as `open_services` opens it, on a disk of our own, with ids of our own and a clock that stands *later_s* seconds further."""
     engine = kind(path, vfs=vfs)
     clock = Clock()
+    clock.pass_s(later_s)
     numbers = iter(range(1, 1 << 30))
     chance = random.Random(path.name)
     try:
@@ -178,7 +203,7 @@ _TORN = """
     SELECT m.name, m.version FROM structured_memories AS m
     WHERE (SELECT count(*) FROM memory_versions AS v WHERE v.scope_key = m.scope_key AND v.memory_id = m.memory_id) <> m.version
         OR (SELECT content FROM memory_versions AS v WHERE v.memory_id = m.memory_id AND v.version = m.version) <> m.content
-        OR (SELECT count(*) FROM memory_tags AS t WHERE t.memory_id = m.memory_id) <> 1
+        OR (SELECT count(*) FROM memory_tags AS t WHERE t.memory_id = m.memory_id) <> json_array_length(m.tags)
     UNION ALL
     SELECT v.name, v.version FROM memory_versions AS v WHERE v.memory_id NOT IN (SELECT memory_id FROM structured_memories)
 """

@@ -200,7 +200,7 @@ class SqliteEngine:
             self._file.check()
             self._try_the_disk()
             tx = SqliteTx(self._writer, self._seen)
-            self._writer.execute("BEGIN IMMEDIATE")
+            self._begin()
             for job in jobs:
                 self._do(tx, job, alone=len(jobs) == 1)
             committing = True
@@ -274,6 +274,10 @@ class SqliteEngine:
         with meaning(fresh):
             fresh.pragma("application_id", APPLICATION_ID)
         self._worn = False
+
+    def _begin(self) -> None:
+        """Take the write lock first: a transaction that reads before it writes would fail when others wrote in between, without waiting."""
+        self._writer.execute("BEGIN IMMEDIATE")
 
     def _do(self, tx: SqliteTx, job: _Job, *, alone: bool) -> None:
         """Do one job; when others share the transaction, an error undoes this job and no other."""

@@ -1,0 +1,64 @@
+"""Planted faults: what each of the tests here must catch, or it would be worth nothing."""
+
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+from pegword.store.sqlite import SqliteEngine, SqliteTx, _Job
+
+HASTE_S = 0.05
+
+
+class HastySqlite(SqliteEngine):
+    """Answers before it commits: every third write commits for all."""
+
+    _written = 0
+
+    def write(self, work: Callable[[SqliteTx], Any]) -> Any:
+        if not self._writer.in_transaction:
+            self._writer.execute("BEGIN IMMEDIATE")
+        result = _done(self, work)
+        self._written += 1
+        if self._written % 3 == 0:
+            self._writer.execute("COMMIT")
+        return result
+
+
+class TardySqlite(SqliteEngine):
+    """Answers before it commits: a clock commits for all."""
+
+    def write(self, work: Callable[[SqliteTx], Any]) -> Any:
+        with self._writing:
+            if not self._writer.in_transaction:
+                self._writer.execute("BEGIN IMMEDIATE")
+                threading.Thread(target=self._commit_later, daemon=True).start()
+            return _done(self, work)
+
+    def _commit_later(self) -> None:
+        time.sleep(HASTE_S)
+        with self._writing:
+            if self._writer.in_transaction:
+                self._writer.execute("COMMIT")
+
+
+class ForgetfulSqlite(SqliteEngine):
+    """Leaves in the log what it refused when the disk failed to flush it."""
+
+    def _renew(self) -> None:
+        self._worn = False
+
+
+class DeferredSqlite(SqliteEngine):
+    """Begins its writes as if they were reads, and finds out too late that somebody else has written."""
+
+    def _begin(self) -> None:
+        self._writer.execute("BEGIN")
+
+
+def _done(engine: SqliteEngine, work: Callable[[SqliteTx], Any]) -> Any:
+    job = _Job(work)
+    engine._do(SqliteTx(engine._writer, None), job, alone=False)
+    if job.error is not None:
+        raise job.error
+    return job.result
