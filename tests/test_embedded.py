@@ -12,6 +12,7 @@ import pytest
 
 import pegword
 from pegword import Conflict, Invalid, NotFound, OpenMemories, PegwordError, Unavailable, VersionMismatch, open_memories
+from pegword.settings import load
 from pegword.testing import FrozenClock, SequenceIds, memories_in_memory
 
 SOURCE = Path(__file__).parents[1] / "src"
@@ -23,8 +24,14 @@ def clock() -> FrozenClock:
 
 
 @pytest.fixture
-def memories(clock: FrozenClock) -> Iterator[OpenMemories]:
-    with memories_in_memory(clock=clock) as opened:
+def memories(clock: FrozenClock, database: Path | str, tmp_path: Path) -> Iterator[OpenMemories]:
+    if isinstance(database, Path):
+        with memories_in_memory(clock=clock) as opened:
+            yield opened
+        return
+    nowhere = tmp_path / "config.toml"
+    nowhere.touch()
+    with open_memories(database, user="tester", settings=load(nowhere, {}), clock=clock, new_id=SequenceIds()) as opened:
         yield opened
 
 

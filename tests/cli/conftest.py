@@ -87,3 +87,11 @@ def cli(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureF
         monkeypatch.setenv(variable, value)
     monkeypatch.delenv("NO_COLOR", raising=False)
     return Cli(tmp_path, os.environ, capsys, monkeypatch)
+
+
+@pytest.fixture
+def each_engine(cli: Cli, database: Path | str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the engine of this run is not SQLite, every command works on its database."""
+    if isinstance(database, str):
+        monkeypatch.setenv("PEGWORD_DATABASE", database)
+        cli.environment["PEGWORD_DATABASE"] = database

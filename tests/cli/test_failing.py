@@ -164,7 +164,7 @@ def test_half_of_a_character_in_a_message_from_a_file_does_no_harm(cli: Cli) -> 
         (("key", "add", "--user", "alice", "--expires", "2020-01-01"), ("past",)),
         (("frobnicate",), ("frobnicate", "pegword --help")),
         (("save", "a"), ("CONTENT", "pegword save --help")),
-        (("list", "--database", "postgres://x"), ("sqlite:///",)),
+        (("list", "--database", "mysql://x"), ("sqlite:///",)),
         (("list", "--database", "sqlite:///"), ("sqlite:///",)),
         (("list", "--config", "/nowhere/at/all.toml"), ("no config file",)),
     ],

@@ -7,6 +7,8 @@ import pytest
 from pegword.services.memories import LIST_DEFAULT, LIST_MAX, SEARCH_DEFAULT, SEARCH_MAX
 from tests.cli.conftest import ACCOUNT, Cli
 
+pytestmark = pytest.mark.usefixtures("each_engine")
+
 
 def test_a_person_s_save_is_verified_and_theirs(cli: Cli) -> None:
     """What a person types is a human's write: source user, verified, confidence 1.0."""

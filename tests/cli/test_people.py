@@ -1,11 +1,17 @@
 """Commands for users and keys."""
 
+from pathlib import Path
+
+import pytest
+
 from pegword.assembly import open_services
 from pegword.settings import load
 from tests.cli.conftest import Cli
 
+pytestmark = pytest.mark.usefixtures("each_engine")
 
-def test_a_key_s_token_stands_alone_on_stdout_and_lets_its_agent_in(cli: Cli) -> None:
+
+def test_a_key_s_token_stands_alone_on_stdout_and_lets_its_agent_in(cli: Cli, database: Path | str) -> None:
     """Scripts take the token as it is: TOKEN=$(pegword key add ...). What else there is to say goes to stderr."""
     cli.ok("user", "add", "alice", "--email", "alice@example.org")
 
@@ -16,7 +22,7 @@ def test_a_key_s_token_stands_alone_on_stdout_and_lets_its_agent_in(cli: Cli) ->
     assert made.out == f"{made.out.strip()}\n"
     assert " " not in made.out
     assert made.err.startswith("pegword: key ")
-    services = open_services(cli.database, load(environment={}))
+    services = open_services(cli.database if isinstance(database, Path) else database, load(environment={}))
     caller = services.access.caller_of(made.out.strip())
     services.close()
     assert (caller.user_name, caller.right, caller.project_word, caller.human) == ("alice", "write", "general", False)

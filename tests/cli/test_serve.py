@@ -8,9 +8,15 @@ import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
+import pytest
+
+from pegword.core.address import without_password
 from tests.cli.conftest import Cli
+
+pytestmark = pytest.mark.usefixtures("each_engine")
 
 
 @contextmanager
@@ -88,8 +94,10 @@ def test_once_there_is_a_key_there_are_no_first_steps(cli: Cli) -> None:
         assert about["first_steps"] == []
 
 
-def test_people_get_the_same_in_lines(cli: Cli) -> None:
+def test_people_get_the_same_in_lines(cli: Cli, database: Path | str) -> None:
     """The last of them comes when connections are taken; both signals end it in good order, with exit code 0."""
+    default = f"{cli.database} (from the default place)"
+    place = default if isinstance(database, Path) else f"{without_password(database)} (from PEGWORD_DATABASE)"
     for ending in (signal.SIGINT, signal.SIGTERM):
         process = cli.start("serve", "--port", "0")
         assert process.stdout is not None
@@ -99,7 +107,7 @@ def test_people_get_the_same_in_lines(cli: Cli) -> None:
             assert lines[-1], process.communicate()
         process.send_signal(ending)
         _, err = process.communicate(timeout=30)
-        assert f"database: {cli.database} (from the default place)\n" in lines
+        assert f"database: {place}\n" in lines
         assert any(line.startswith("address:  http://127.0.0.1:") for line in lines)
         assert any("user add sam" in line for line in lines)
         assert (process.returncode, err) == (0, "pegword: stopped\n")

@@ -1,6 +1,10 @@
 """Several processes on one database: nothing is lost, nobody is refused."""
 
+import pytest
+
 from tests.cli.conftest import Cli
+
+pytestmark = pytest.mark.usefixtures("each_engine")
 
 WRITERS = 4
 

@@ -33,6 +33,7 @@ STATUS_OF_CLASS = {
     errors.PegwordError: 500,
     errors.Unavailable: 503,
     errors.Busy: 503,
+    errors.DiskFailed: 503,
     errors.ReadOnly: 503,
     failures.Overloaded: 503,
     errors.StorageFull: 507,

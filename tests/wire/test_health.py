@@ -2,9 +2,9 @@
 
 import re
 import time
+from pathlib import Path
 from typing import Any
 
-import apsw
 import httpx2
 import pytest
 from openapi_spec_validator import validate
@@ -14,6 +14,7 @@ from pegword.core.errors import StorageFull
 from pegword.http.routing import Table
 from pegword.services import health
 from tests.conftest import Statements
+from tests.stored import held
 from tests.wire.conftest import Site, save
 
 PROBES = ("/health", "/readyz")
@@ -72,13 +73,12 @@ def test_a_store_that_cannot_be_written_is_not_ready_but_alive(
     assert nobody.get("/readyz").status_code == 200
 
 
-def test_a_probe_does_not_wait_for_a_locked_database(server: Site, nobody: httpx2.Client, alice: httpx2.Client) -> None:
+def test_a_probe_does_not_wait_for_a_locked_database(
+    server: Site, database: Path | str, nobody: httpx2.Client, alice: httpx2.Client
+) -> None:
     """Another process holds the database: readiness says so within a few seconds, liveness at once, reads go on."""
     save(alice)
-    assert server.services is not None
-    other = apsw.Connection(server.services.engine.url.removeprefix("sqlite://"))
-    other.execute("BEGIN EXCLUSIVE")
-    try:
+    with held(database):
         began = time.monotonic()
         answer = nobody.get("/readyz")
         assert (answer.status_code, answer.json()["code"], answer.headers["retry-after"]) == (503, "slow", "1")
@@ -87,9 +87,6 @@ def test_a_probe_does_not_wait_for_a_locked_database(server: Site, nobody: httpx
         assert nobody.get("/livez").status_code == 200
         assert time.monotonic() - began < 0.5
         assert alice.get("/v1/api/memories/deploy_day").status_code == 200
-    finally:
-        other.execute("ROLLBACK")
-        other.close()
 
 
 def test_the_openapi_document_is_valid_and_holds_every_route(server: Site, nobody: httpx2.Client) -> None:

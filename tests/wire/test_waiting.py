@@ -1,40 +1,19 @@
 """While somebody else holds the database's one writer, saves wait; what only reads is answered as ever."""
 
-import contextlib
-import subprocess
-import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import httpx2
 import pytest
 
 from pegword.http import app
+from tests.stored import held
 from tests.wire.conftest import Site, save
 from tests.wire.test_turns import ASK, turn
 
-HOLDER = """\
-import sqlite3, sys
-connection = sqlite3.connect(sys.argv[1], isolation_level=None)
-connection.execute("BEGIN IMMEDIATE")
-print("held", flush=True)
-sys.stdin.read()
-"""
 READ_S = 2.0  # what a read may take on a slow machine; a save waits ten seconds for the database
-
-
-@contextlib.contextmanager
-def held(path: Path) -> Iterator[None]:
-    """Another process is in the middle of a write."""
-    with subprocess.Popen([sys.executable, "-c", HOLDER, str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as holder:
-        assert holder.stdout is not None
-        assert holder.stdout.readline() == b"held\n"
-        try:
-            yield
-        finally:
-            holder.communicate()
 
 
 def writers(count: int, write: Callable[[int], httpx2.Response]) -> tuple[list[threading.Thread], list[httpx2.Response]]:
@@ -55,12 +34,12 @@ def until(condition: Callable[[], bool]) -> None:
 
 
 def test_a_turn_is_answered_at_once_while_more_saves_wait_than_there_are_threads(
-    server: Site, store_path: Path, alice: httpx2.Client
+    server: Site, database: Path | str, alice: httpx2.Client
 ) -> None:
     """Turns, searches, lists and looks: none of them stands behind a writer; and no writer is forgotten."""
     saved = save(alice)
     waiting = server.client(server.token("alice"), limits=httpx2.Limits(max_connections=100))
-    with held(store_path):
+    with held(database):
         threads, answers = writers(70, lambda n: waiting.post("/v1/api/memories", json={"name": f"w{n}", "content": "x"}))
         until(lambda: server.app is not None and server.app._writes_in_work == 70)
         began = time.monotonic()
@@ -78,12 +57,12 @@ def test_a_turn_is_answered_at_once_while_more_saves_wait_than_there_are_threads
     assert 70 == len(answers)
 
 
-def test_explanations_wait_among_the_writers(server: Site, store_path: Path, alice: httpx2.Client) -> None:
+def test_explanations_wait_among_the_writers(server: Site, database: Path | str, alice: httpx2.Client) -> None:
     """They have the receipts written first that wait to be: many of them must not stand before a turn."""
     save(alice)
     receipt = turn(alice, ASK)["receipt"]
     waiting = server.client(server.token("alice"), limits=httpx2.Limits(max_connections=100))
-    with held(store_path):
+    with held(database):
         threads, answers = writers(50, lambda _: waiting.get(f"/v1/api/turn/{receipt}"))
         until(lambda: server.app is not None and server.app._writes_in_work == 50)
         began = time.monotonic()
@@ -97,14 +76,14 @@ def test_explanations_wait_among_the_writers(server: Site, store_path: Path, ali
 
 
 def test_more_writers_than_may_wait_are_told_to_come_again(
-    server: Site, store_path: Path, alice: httpx2.Client, monkeypatch: pytest.MonkeyPatch
+    server: Site, database: Path | str, alice: httpx2.Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The line of writers is bounded, so that it never fills the server."""
     monkeypatch.setattr(app, "WRITES_IN_WORK_MAX", 30)
     save(alice)
     waiting = server.client(server.token("alice"), limits=httpx2.Limits(max_connections=100))
-    with held(store_path):
-        threads, answers = writers(40, lambda n: waiting.delete(f"/v1/api/memories/none_{n}"))
+    with held(database):
+        threads, answers = writers(40, lambda n: waiting.post("/v1/api/memories", json={"name": f"w{n}", "content": "x"}))
         until(lambda: len(answers) == 10)
         refused = list(answers)
     for thread in threads:
@@ -112,4 +91,4 @@ def test_more_writers_than_may_wait_are_told_to_come_again(
 
     assert [503] * 10 == [answer.status_code for answer in refused]
     assert {("overloaded", "1")} == {(answer.json()["code"], answer.headers["retry-after"]) for answer in refused}
-    assert [404] * 30 == [answer.status_code for answer in answers[10:]]
+    assert [201] * 30 == [answer.status_code for answer in answers[10:]]

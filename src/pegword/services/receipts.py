@@ -154,7 +154,7 @@ def keep(tx: Tx, kept: Prepared) -> None:
 
 def explain(tx: Tx, receipt: str, caller: Caller, analyser: Analyser, now: int) -> Explanation:
     """Read a receipt of the caller's own and work out the block again from the versions that it names."""
-    rows = receipt_rows.get(tx, receipt)
+    rows = receipt_rows.get(tx, receipt.replace("\0", ""))
     if not rows or rows[0][0] or rows[0][1] != caller.user_id or rows[0][2] < now - KEPT_US:
         raise NotFound("Receipt not found")
     head = json.loads(rows[0][4])

@@ -156,6 +156,6 @@ def _mismatch(draft: Draft, current: int) -> VersionMismatch:
 
 def _plain_id(memory_id: str) -> str:
     """A memory's id without the prefix that some faces write before it; what can be no id is that of nothing."""
-    if not memory_id.isascii():
+    if not memory_id.isascii() or "\0" in memory_id:
         return ""
     return memory_id.removeprefix("mem_").removeprefix("m_")

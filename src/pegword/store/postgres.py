@@ -28,7 +28,8 @@ T = TypeVar("T")
 Connection = psycopg.Connection[Row]
 
 SERVER_MAJOR_MIN = 16  # storage of bytes is named where a table is made
-CONNECTIONS_MAX = 16
+CONNECTIONS_MAX = 20
+WRITERS_MAX = 8  # of those, so that readers always have some
 IDLE_S_MAX = 600.0
 CONNECT_WAIT_S = 5
 HEAL_WAIT_S = 5.0  # as long as a broken connection is made again before the caller is told
@@ -144,6 +145,7 @@ class PostgresEngine:
         self.url = without_password(url)
         self._seen = seen
         self._writing = threading.local()
+        self._writers = threading.BoundedSemaphore(min(WRITERS_MAX, max(1, connections_max // 2)))
         self._look(url, notice)
         self._pool = ConnectionPool(
             url,
@@ -172,6 +174,8 @@ class PostgresEngine:
         """Run *work* in a write transaction; return when it is committed and on disk. It may be run several times."""
         if getattr(self._writing, "now", False):
             raise RuntimeError("a write inside a write would wait for itself")
+        if not self._writers.acquire(timeout=LOCK_WAIT_MS / 1_000):
+            raise Busy("others write for too long; nothing was changed, try again")
         self._writing.now = True
         try:
             for attempt in range(ATTEMPTS_MAX):
@@ -183,6 +187,7 @@ class PostgresEngine:
             raise last
         finally:
             self._writing.now = False
+            self._writers.release()
 
     def checkpoint(self) -> bool:
         """Nothing to do: the server's own vacuum clears what was deleted."""

@@ -95,7 +95,7 @@ class SqliteEngine:
         vfs: str = "",
     ) -> None:
         self.path = path
-        self.url = f"sqlite:///{path}"
+        self.url = f"sqlite://{path.absolute()}"
         self._seen = seen
         self._readers: deque[apsw.Connection] = deque()
         self._waiting: deque[_Job] = deque()
