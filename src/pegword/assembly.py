@@ -2,7 +2,8 @@
 
 import time
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from pegword.core.errors import Invalid
@@ -19,6 +20,7 @@ from pegword.services.sessions import Sessions
 from pegword.services.sharing import Sharing
 from pegword.services.turns import TurnLimits, Turns
 from pegword.settings import Settings
+from pegword.store.copying import require_whole
 from pegword.store.engine import Engine
 from pegword.store.migrate import migrate
 from pegword.store.sqlite import SqliteEngine
@@ -51,6 +53,7 @@ def open_services(
     engine = open_engine(database, create=create, notice=notice, seen=seen)
     try:
         migrate(engine)
+        require_whole(engine)
         return build_services(engine, settings, clock=clock, new_id=new_id)
     except BaseException:
         engine.close()
@@ -74,6 +77,17 @@ def open_engine(
             raise
         raise Invalid("PostgreSQL needs one more piece; install it with: pip install 'pegword[postgres]'", field="database") from error
     return PostgresEngine(database, notice=notice, seen=seen)
+
+
+@contextmanager
+def opened_bare(database: Path | str, *, create: bool = False, notice: Callable[[str], None] = lambda _: None) -> Iterator[Engine]:
+    """The engine for *database*, brought to this program's schema and closed afterwards: for what copies whole stores."""
+    engine = open_engine(database, create=create, notice=notice)
+    try:
+        migrate(engine)
+        yield engine
+    finally:
+        engine.close()
 
 
 def build_services(engine: Engine, settings: Settings, *, clock: Callable[[], int], new_id: Callable[[], str]) -> Services:

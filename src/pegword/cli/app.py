@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from pegword.cli import people, reading, saving, serving, turning, upkeep
+from pegword.cli import keeping, people, reading, saving, serving, turning, upkeep
 from pegword.cli.asking import expanded
 from pegword.cli.failing import EXIT_CODES
 
@@ -21,6 +21,9 @@ COMMANDS: Mapping[str, Callable[..., None]] = {
     "turn": turning.turn,
     "versions": reading.versions,
     "revert": saving.revert,
+    "backup": keeping.backup,
+    "restore": keeping.restore,
+    "migrate": keeping.migrate,
     "reindex": upkeep.reindex,
     "config": upkeep.config_,
     "version": upkeep.version,

@@ -1,9 +1,6 @@
 """Commands about Pegword itself: config, reindex, version."""
 
 import platform
-import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from typing import Annotated
 
 import typer
@@ -12,6 +9,7 @@ from pegword import __version__
 from pegword.cli import output
 from pegword.cli.asking import OnStore
 from pegword.cli.options import AsJson
+from pegword.cli.progress import progress_bar
 
 
 def config_(ask: OnStore) -> None:
@@ -60,8 +58,8 @@ def reindex(
     with ask.opened() as store:
         reindexer = store.services.reindexer
         pending = reindexer.pending()
-        with _progress() as progress:
-            done = reindexer.run(progress, everything=everything)
+        with progress_bar() as progress:
+            done = reindexer.run(lambda read, of: progress("reindexing", read, of), everything=everything)
         if ask.as_json:
             output.document({"pending": pending, "reindexed": done})
         else:
@@ -74,24 +72,6 @@ def version(as_json: AsJson = False) -> None:
         output.document({"version": __version__, "python": platform.python_version()})
     else:
         print(f"pegword {__version__}")
-
-
-@contextmanager
-def _progress() -> Iterator[Callable[[int, int], None]]:
-    """What to tell of progress (done, of how many): a bar at a terminal, else nothing."""
-    if not sys.stderr.isatty():
-        yield _nothing
-        return
-    from rich.console import Console
-    from rich.progress import Progress
-
-    with Progress(console=Console(stderr=True)) as bar:
-        task = bar.add_task("reindexing", total=None)
-        yield lambda done, of: bar.update(task, completed=done, total=of)
-
-
-def _nothing(_done: int, _of: int) -> None:
-    """Tell nothing."""
 
 
 def _value_text(value: object) -> str:

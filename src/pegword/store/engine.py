@@ -6,6 +6,7 @@ engine fills the words of `Engine.flavor` into migrations, and turns its driver'
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
+from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 T = TypeVar("T")
@@ -38,6 +39,10 @@ class Tx(Protocol):
     def beside(self, name: str) -> None:
         """Hold *name* together with all who do the same, and keep off whoever wants it `alone`."""
 
+    def copy_file(self, path: Path, progress: Callable[[int, int], None]) -> bool:
+        """Copy all that this transaction sees into the empty file at *path*, as a SQLite database, if the engine knows a quicker way
+        than row by row; False when it does not. *progress* is told how much of how much."""
+
 
 class Engine(Protocol):
     """One open database."""
@@ -53,6 +58,9 @@ class Engine(Protocol):
 
         *work* may be run again, or its transaction shared with other callers' work; an exception of its own undoes it alone.
         """
+
+    def integrity(self) -> list[str]:
+        """What the engine itself finds wrong with how its database lies on the disk, a line each; it reads all of it."""
 
     def checkpoint(self) -> bool:
         """Let nothing that was deleted live on in a log; False when that has to wait for a reader."""

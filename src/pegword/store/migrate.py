@@ -18,18 +18,29 @@ def migrations() -> list[tuple[int, str, str]]:
 
 def migrate(engine: Engine) -> None:
     """Apply what is missing. Raise `NewerDatabase` when the database knows more than this program."""
-    known = migrations()
-    with engine.read() as tx:
-        done = _done(tx)
-    if done > known[-1][0]:
-        raise NewerDatabase(f"the database is at schema {done}, this program knows {known[-1][0]}: install the newer Pegword again")
-    for number, name, sql in known:
+    done = schema_of(engine)
+    for number, name, sql in migrations():
         if number > done:
             engine.write(partial(_apply, engine=engine, number=number, name=name, sql=sql))
 
 
+def schema_known() -> int:
+    """The number of the last migration that this program knows."""
+    return migrations()[-1][0]
+
+
+def schema_of(engine: Engine) -> int:
+    """The number of the last migration that was applied to a database, 0 for a new one; `NewerDatabase` when this program does not know
+    it."""
+    with engine.read() as tx:
+        done = _done(tx)
+    known = schema_known()
+    if done > known:
+        raise NewerDatabase(f"the database is at schema {done}, this program knows {known}: install the newer Pegword again")
+    return done
+
+
 def _done(tx: Tx) -> int:
-    """The number of the last migration that was applied; 0 for a new database."""
     try:
         return int(tx.rows("SELECT coalesce(max(number), 0) FROM schema_migrations")[0][0])
     except Exception as error:  # each engine has its own way to say that a table is absent

@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import lru_cache
+from pathlib import Path
 from re import sub
 from typing import Any, TypeVar
 
@@ -105,6 +106,9 @@ class PostgresTx:
     def beside(self, name: str) -> None:
         self._lock("pg_advisory_xact_lock_shared", name)
 
+    def copy_file(self, path: Path, progress: Callable[[int, int], None]) -> bool:  # noqa: ARG002
+        return False
+
     def _lock(self, function: str, name: str) -> None:
         number = int.from_bytes(hashlib.blake2b(name.encode(), digest_size=8).digest(), "big", signed=True)
         try:
@@ -188,6 +192,10 @@ class PostgresEngine:
         finally:
             self._writing.now = False
             self._writers.release()
+
+    def integrity(self) -> list[str]:
+        """Nothing: the server checks its pages when it reads them, where it was made with checksums."""
+        return []
 
     def checkpoint(self) -> bool:
         """Nothing to do: the server's own vacuum clears what was deleted."""

@@ -8,20 +8,22 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
 import apsw
 
-from pegword.core.errors import Busy, DiskFailed, PegwordError, ReadOnly, Unavailable
+from pegword.core.errors import Busy, Damaged, DiskFailed, PegwordError, ReadOnly, Unavailable
 from pegword.store.engine import Parameters, Row
-from pegword.store.sqlite_file import APPLICATION_ID, RAISED, SqliteFile, meaning, meant
+from pegword.store.sqlite_file import APPLICATION_ID, RAISED, SqliteFile, Use, meaning, meant
 
 T = TypeVar("T")
 
 BATCH_MAX = 64
 READERS_KEPT_MAX = 8
+PAGES_AT_ONCE = 1_000  # copied between two looks at how far it is
+INTEGRITY_LINES_MAX = 20
 DISK_FAILURES_MAX = 3  # in a row; then writes are refused without trying the disk, for DISK_REST_S seconds
 DISK_REST_S = 5.0
 
@@ -64,6 +66,16 @@ class SqliteTx:
     def beside(self, _name: str) -> None:
         """Nobody else writes."""
 
+    def copy_file(self, path: Path, progress: Callable[[int, int], None]) -> bool:
+        """Copy the file page by page, as this transaction sees it. Writers go on beside it."""
+        with meaning(self._connection), closing(apsw.Connection(str(path))) as target:
+            self._connection.execute("SELECT count(*) FROM sqlite_schema").fetchall()  # from here on, this is the moment that is copied
+            with target.backup("main", self._connection, "main") as pages:
+                while not pages.done:
+                    pages.step(PAGES_AT_ONCE)
+                    progress(pages.page_count - pages.remaining, pages.page_count)
+        return True
+
 
 class _Job:
     """One caller's work on its way through a shared commit."""
@@ -93,6 +105,7 @@ class SqliteEngine:
         seen: Callable[[str], None] | None = None,
         allow_unsafe_sqlite: bool = False,
         vfs: str = "",
+        use: Use = Use.STORE,
     ) -> None:
         self.path = path
         self.url = f"sqlite://{path.absolute()}"
@@ -106,7 +119,7 @@ class SqliteEngine:
         self._failures = 0  # of the disk, in a row
         self._rest_until = 0.0
         self._worn = False  # the disk failed the writer: it is renewed before the next write
-        self._file = SqliteFile(path, create=create, notice=notice, allow_unsafe_sqlite=allow_unsafe_sqlite, vfs=vfs)
+        self._file = SqliteFile(path, create=create, notice=notice, allow_unsafe_sqlite=allow_unsafe_sqlite, vfs=vfs, use=use)
         self._writer = self._file.connect(adopt=create)
 
     @contextmanager
@@ -158,6 +171,15 @@ class SqliteEngine:
             raise job.error
         result: T = job.result
         return result
+
+    def integrity(self) -> list[str]:
+        """What SQLite finds wrong with the pages, the trees and the constraints of the file."""
+        try:
+            with self.read() as tx:
+                said = [str(line) for (line,) in tx.rows(f"PRAGMA integrity_check({INTEGRITY_LINES_MAX})")]
+        except Damaged as error:
+            return [str(error)]
+        return [] if said == ["ok"] else said
 
     def checkpoint(self) -> bool:
         """Move the write-ahead log into the file and cut it, so that deleted text is in neither; False when somebody still reads it.

@@ -9,6 +9,7 @@ import os
 import stat
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from enum import Enum
 from pathlib import Path
 from urllib.parse import quote
 
@@ -75,31 +76,50 @@ def _system_error(connection: apsw.Connection | None) -> int:
         return 0
 
 
+class Use(Enum):
+    """What a file is opened for."""
+
+    STORE = "to read and to write, as others may at the same time"
+    SCRATCH = "to read and to write, by one alone; nothing is kept beside it, so that the file is all of it"
+    FROZEN = "to read; nobody changes it"
+    LOOK = "to read, while others may write"
+
+
 class SqliteFile:
     """One database file, found or made, that stays the one it was when it was opened.
 
     *path* is created with mode 0600 if it is absent and *create* is true. *notice* is told, in one line each, what an operator should
-    know of how the file is used. *vfs* names the layer of SQLite's that reaches the disk, "" for the usual one.
+    know of how the file is used. *use* says what it is opened for. *vfs* names the layer of SQLite's that reaches the disk, "" for the
+    usual one.
     """
 
     def __init__(
-        self, path: Path, *, create: bool, notice: Callable[[str], None], allow_unsafe_sqlite: bool = False, vfs: str = ""
+        self,
+        path: Path,
+        *,
+        create: bool,
+        notice: Callable[[str], None],
+        allow_unsafe_sqlite: bool = False,
+        vfs: str = "",
+        use: Use = Use.STORE,
     ) -> None:
         self.path = path
+        self._use = use
         self._vfs = vfs or None
         _make_private(path, create)
         opened = path.stat()
         self._identity = (opened.st_dev, opened.st_ino)
-        self.journal = _journal_for(path, notice, allow_unsafe_sqlite)
+        self.journal = "delete" if use is Use.SCRATCH else _journal_for(path, notice, allow_unsafe_sqlite)
         # A rollback journal ends a commit by its name being removed, and only EXTRA has that on disk too.
         self._flushing = "FULL" if self.journal == "wal" else "EXTRA"
-        self.read_only = not os.access(path, os.W_OK)
-        if self.read_only:
+        self.read_only = use in (Use.FROZEN, Use.LOOK) or not os.access(path, os.W_OK)
+        if self.read_only and use is Use.STORE:
             notice(f"{path} is not writable: reads work, every write is refused")
 
     def unchanging(self) -> bool:
         """Whether nobody changes the file: it lies where nothing can be written beside it, and no process has a log open."""
-        return self.read_only and not os.access(self.path.parent, os.W_OK) and not Path(f"{self.path}-wal").exists()
+        still = self._use is Use.FROZEN or not os.access(self.path.parent, os.W_OK)
+        return self.read_only and still and not Path(f"{self.path}-wal").exists()
 
     def check(self) -> None:
         """Refuse to go on when the path leads to another file than the one that was opened: what is saved there would be lost."""
