@@ -1,0 +1,156 @@
+"""Many writers at once, on two opened stores: whatever they do to each other, the index agrees with the rows and nobody is refused."""
+
+import random
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from pegword.assembly import open_services
+from pegword.core.caller import GLOBAL, Caller, Session, reach, user_scope
+from pegword.core.errors import NotFound
+from pegword.core.memory import Draft
+from pegword.services.bundle import Services
+from pegword.services.writing import Changes
+from pegword.settings import load
+from pegword.store.postgres import PostgresTx
+from tests import postgres
+from tests.store.test_index import WORDS, check, small_index  # noqa: F401  (a fixture)
+
+CALLER = Caller("u1", "alice", "key:1")
+SCOPES = (GLOBAL, user_scope(CALLER))
+STEPS, THREADS, NAMES = 60, 6, 12
+SECOND_US = 1_000_000
+
+
+@pytest.fixture
+def stores(database: Path | str) -> Iterator[tuple[Services, ...]]:
+    """The same database opened twice, as two processes have it."""
+    opened = tuple(open_services(database, load(environment={})) for _ in range(2))
+    for store in opened:
+        store.housekeeper.start()
+    yield opened
+    for store in opened:
+        store.close()
+
+
+def steps(store: Services, chance: random.Random) -> list[tuple[int, str, Callable[[], object]]]:
+    """What a writer does, each with its weight."""
+    scope, name = chance.choice(SCOPES), f"n{chance.randrange(NAMES)}"
+    text = " ".join(chance.choice(WORDS) for _ in range(6))
+    soon = store.clock() + SECOND_US // 4
+
+    def change() -> None:
+        memory = store.memories.get(CALLER, scope, name)
+        store.memories.update(CALLER, memory.memory_id, Changes(description=text))
+
+    return [
+        (50, "save", lambda: store.memories.save(CALLER, Draft(name, text, scope, tags=("a",)))),
+        (5, "expire", lambda: store.memories.save(CALLER, Draft(name, text, scope, expires_at=soon))),
+        (10, "delete", lambda: store.memories.delete(CALLER, scope, name)),
+        (10, "change", change),
+        (15, "turn", lambda: store.turns.turn(CALLER, Session(), [{"role": "user", "content": text}])),
+        (4, "sweep", store.housekeeper.sweep),
+        (4, "settle", store.housekeeper.settle),
+        (2, "reindex", lambda: store.reindexer.run(everything=True)),
+    ]
+
+
+def write_at_random(store: Services, seed: int, done: Counter[str], failures: list[BaseException]) -> None:
+    """*STEPS* steps; what goes wrong but for a memory that somebody else deleted is a failure."""
+    chance = random.Random(seed)
+    for _ in range(STEPS):
+        choice = steps(store, chance)
+        _, name, step = chance.choices(choice, [weight for weight, *_ in choice])[0]
+        try:
+            step()
+        except NotFound:
+            continue
+        except BaseException as error:
+            failures.append(error)
+            return
+        done[name] += 1
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.usefixtures("small_index")
+def test_many_writers_leave_an_exact_index(stores: tuple[Services, ...], seed: int) -> None:
+    """Saves, changes, deletes, sweeps, folds, rebuilds, re-indexes and receipts of two processes, all at once, in two scopes."""
+    done: Counter[str] = Counter()
+    failures: list[BaseException] = []
+    threads = [
+        threading.Thread(target=write_at_random, args=(stores[number % 2], seed * 100 + number, done, failures))
+        for number in range(THREADS)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(120)
+
+    assert [] == failures
+    assert done["save"] > STEPS
+    for store in stores:
+        store.housekeeper.settle()
+    check(stores[0])
+    listed = stores[0].memories.list(CALLER, reach(CALLER)).memories
+    for memory in (m for m in listed if not m.expires_at):
+        word = memory.content.split()[0]
+        assert memory.memory_id in {hit.memory.memory_id for hit in stores[1].memories.search(CALLER, reach(CALLER), word, limit=50).hits}
+
+
+def test_every_writer_of_one_name_makes_a_version_of_its_own(stores: tuple[Services, ...]) -> None:
+    """One memory, saved by many at once: as many versions as changes, none twice, none lost."""
+    texts = [[f"text {writer} {number}" for number in range(10)] for writer in range(THREADS)]
+
+    def write(writer: int) -> None:
+        for text in texts[writer]:
+            stores[writer % 2].memories.save(CALLER, Draft("one", text, GLOBAL))
+
+    threads = [threading.Thread(target=write, args=(number,)) for number in range(THREADS)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    memory = stores[0].memories.get(CALLER, GLOBAL, "one")
+    versions = stores[0].memories.versions(CALLER, memory.memory_id)
+
+    assert list(range(THREADS * 10, 0, -1)) == [version.version for version in versions]
+    assert {text for mine in texts for text in mine} == {version.content for version in versions}
+
+
+def test_of_many_who_create_one_name_one_creates_it(stores: tuple[Services, ...]) -> None:
+    """The others change it; and of those that say it must not exist, the others are refused."""
+    outcomes: list[str] = []
+
+    def create(number: int) -> None:
+        outcomes.append(stores[number % 2].memories.save(CALLER, Draft("one", f"by {number}", GLOBAL)).outcome)
+
+    threads = [threading.Thread(target=create, args=(number,)) for number in range(THREADS)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+
+    assert ["created"] + ["updated"] * (THREADS - 1) == sorted(outcomes)
+
+
+@pytest.mark.usefixtures("small_index")
+def test_the_same_test_catches_an_engine_whose_writers_do_not_wait_for_each_other(
+    postgres_database: postgres.Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The planted fault: no writer is ever alone. The test above can fail."""
+    monkeypatch.setattr(PostgresTx, "alone", lambda *_: None)
+    monkeypatch.setattr(PostgresTx, "beside", lambda *_: None)
+    postgres_database.empty()
+    stores = tuple(open_services(postgres_database.url, load(environment={})) for _ in range(2))
+    for seed in range(20):
+        try:
+            test_many_writers_leave_an_exact_index(stores, seed)
+        except AssertionError:
+            break
+    else:
+        pytest.fail("nobody noticed")
+    for store in stores:
+        store.engine.close()
