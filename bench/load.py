@@ -57,7 +57,7 @@ def main() -> int:
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
     python = os.environ.get("PEGWORD_BENCH_TURNSTONE_PYTHON")
-    parser.add_argument("--engines", nargs="+", choices=["sqlite", "postgresql"], default=["sqlite"])
+    parser.add_argument("--engines", nargs="+", choices=["sqlite", "postgresql"], default=["sqlite", "postgresql"])
     parser.add_argument("--processes", type=int, nargs="+", default=[1, 2], help="server processes on one database")
     parser.add_argument("--stored", type=int, nargs="+", default=[1_000, 10_000], help="memories there when Turnstone is measured beside")
     parser.add_argument("--rounds", type=int, default=5, help="rounds in which the two systems take turns")

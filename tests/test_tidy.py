@@ -21,7 +21,7 @@ ROOMS: dict[str, set[str]] = {
     "store": {"std", "core", "store", "numpy"},
     "services": {"std", "core", "store", "services", "numpy"},
     "settings": {"std", "core", "platformdirs"},
-    "http": {"std", "core", "services", "settings", "http", "starlette", "msgspec", "uvicorn", "httptools", "anyio", "__init__"},
+    "http": {"std", "core", "services", "settings", "http", "starlette", "msgspec", "uvicorn", "httptools", "__init__"},
     "cli": {"std", "core", "services", "settings", "assembly", "http", "cli", "__init__", "typer", "rich", "click"},
     "assembly": {"std", "core", "services", "settings", "store"},
     "embedded": {"std", "core", "services", "settings", "assembly"},

@@ -11,9 +11,7 @@ from collections.abc import Awaitable, Callable, MutableMapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-import anyio
 import msgspec
-from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import Headers
 
 from pegword import __version__
@@ -25,12 +23,14 @@ from pegword.http.failures import Overloaded, Reply, accident, failure
 from pegword.http.openapi import document
 from pegword.http.reading import Bodies, ClientGone, Receive, leaves_much_unread
 from pegword.http.routing import Answer, Call, Route, Table
+from pegword.http.threads import Threads
 from pegword.http.wire import body_of, query_of, version_of
 from pegword.services.bundle import Services
 from pegword.settings import Settings
 
 IN_WORK_MAX = 512
 PROBES_AT_ONCE_MAX = 8
+READERS_AT_ONCE_MAX = 8
 WRITERS_AT_ONCE_MAX = 24
 WRITES_IN_WORK_MAX = 256  # of `IN_WORK_MAX`, so that a line of writers never fills the server
 
@@ -79,8 +79,9 @@ class App:
         self._bodies = Bodies()
         self._in_work = 0
         self._writes_in_work = 0
-        self._probes: anyio.CapacityLimiter | None = None
-        self._writers: anyio.CapacityLimiter | None = None
+        self._readers = Threads("pegword-reader", READERS_AT_ONCE_MAX)
+        self._writers = Threads("pegword-writer", WRITERS_AT_ONCE_MAX)
+        self._probes = Threads("pegword-probe", PROBES_AT_ONCE_MAX)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -92,8 +93,7 @@ class App:
         except ClientGone:
             return
         except asyncio.CancelledError:  # the server ends, and has waited as long as it does
-            with anyio.CancelScope(shield=True):
-                await _send(send, failure(_ENDING), close=True)
+            await _send(send, failure(_ENDING), close=True)
             raise
         except PegwordError as error:
             reply = failure(error)
@@ -112,18 +112,17 @@ class App:
             route, path = self.table.find(request.scope["method"], request.scope["path"])
         except PegwordError:
             if f"{request.scope['path']}/".startswith(_CLOSED):  # who has no token does not learn what is there
-                await run_in_threadpool(caller_of, self._services.access, request.headers)
+                await self._readers.run(lambda: caller_of(self._services.access, request.headers))
             raise
         if route.quick:
             return self._run(request, route, self._public(path))
         if not route.right:
-            self._probes = self._probes or anyio.CapacityLimiter(PROBES_AT_ONCE_MAX)
-            return await anyio.to_thread.run_sync(self._run, request, route, self._public(path), limiter=self._probes)
+            return await self._probes.run(lambda: self._run(request, route, self._public(path)))
         if self._in_work > IN_WORK_MAX:
             raise Overloaded("the server works on as many requests as it can; try again", retry_after_s=1)
         if route.body is None:
             return await self._on_thread(route, lambda: self._run(request, route, self._admitted(request, route, path)))
-        call = await run_in_threadpool(self._admitted, request, route, path)
+        call = await self._readers.run(lambda: self._admitted(request, route, path))
         body = await self._bodies.read(request.headers, request.receive, route.body_bytes_max)
         request.left_unread = False
         try:
@@ -134,13 +133,12 @@ class App:
     async def _on_thread(self, route: Route, work: Callable[[], Reply]) -> Reply:
         """Do *work* on one of the threads that are there for such a route."""
         if not route.may_wait:
-            return await run_in_threadpool(work)
-        self._writers = self._writers or anyio.CapacityLimiter(WRITERS_AT_ONCE_MAX)
+            return await self._readers.run(work)
         if self._writes_in_work >= WRITES_IN_WORK_MAX:
             raise Overloaded("as many writes wait as may; nothing was changed; try again", retry_after_s=1)
         self._writes_in_work += 1
         try:
-            return await anyio.to_thread.run_sync(work, limiter=self._writers)
+            return await self._writers.run(work)
         finally:
             self._writes_in_work -= 1
 

@@ -8,6 +8,7 @@ import difflib
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
 from typing import Any, ClassVar, TypeVar, get_args
 from urllib.parse import parse_qsl
 
@@ -99,7 +100,7 @@ def query_of(kind: type[QueryT] | None, query: bytes) -> QueryT | None:
     """
     if not query:
         return kind() if kind else None
-    fields = {field.name: field.type for field in msgspec.structs.fields(kind)} if kind else {}
+    fields = _types(kind) if kind else {}
     given: dict[str, Any] = {}
     for name, value in _pairs(query):
         if name not in fields:
@@ -185,13 +186,21 @@ def _check_whole(value: Any, field: str) -> None:
 
 def _ignored(given: Mapping[str, Any], kind: type[msgspec.Struct]) -> Iterator[str]:
     """The names in *given* that a *kind* does not have, and those of the objects in it, written ``object.name``."""
-    fields = {field.name: field.type for field in msgspec.structs.fields(kind)}
-    yield from (name for name in given if name not in fields)
-    for name, type_ in fields.items():
+    names = kind.__struct_fields__
+    yield from (name for name in given if name not in names)
+    for name in names:
         part = given.get(name)
-        inner = next((k for k in (type_, *get_args(type_)) if isinstance(k, type) and issubclass(k, msgspec.Struct)), None)
-        if inner is not None and isinstance(part, dict):
-            yield from (f"{name}.{below}" for below in _ignored(part, inner))
+        if isinstance(part, dict):
+            type_ = _types(kind)[name]
+            inner = next((k for k in (type_, *get_args(type_)) if isinstance(k, type) and issubclass(k, msgspec.Struct)), None)
+            if inner is not None:
+                yield from (f"{name}.{below}" for below in _ignored(part, inner))
+
+
+@cache
+def _types(kind: type[msgspec.Struct]) -> Mapping[str, Any]:
+    """The type of each field. To work that out took longer than to read a body."""
+    return {field.name: field.type for field in msgspec.structs.fields(kind)}
 
 
 def _warnings(names: Iterable[str]) -> tuple[str, ...]:

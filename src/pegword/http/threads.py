@@ -1,0 +1,101 @@
+"""Threads beside the event loop: where handlers run, so that the loop waits for nobody.
+
+A hop to a thread of the common kind (anyio's, or an executor's) costs up to a tenth of a millisecond, about as much as all else that HTTP
+takes; and one thread for each waiting request means that they fight over the interpreter's lock. So these are few, take their work from one
+queue, and bring several results back at once.
+"""
+
+import asyncio
+import threading
+import weakref
+from collections import deque
+from collections.abc import Callable
+from queue import SimpleQueue
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+_Job = tuple["asyncio.Future[Any]", Callable[[], Any]]
+
+
+class Threads:
+    """At most *count* threads called *name*, started when there is work. They end with the object, and do not keep the process alive."""
+
+    def __init__(self, name: str, count: int) -> None:
+        self._name = name
+        self._count = count
+        self._started = 0
+        self._jobs: SimpleQueue[_Job | None] = SimpleQueue()
+        self._done = _Done()
+        self._unfinished = 0
+
+    async def run(self, work: Callable[[], T]) -> T:
+        """Do *work* on one of the threads, in the order of asking; returns or raises what it does.
+
+        A caller that is cancelled goes on at once; *work* is then left out if it has not begun.
+        """
+        future: asyncio.Future[T] = asyncio.get_running_loop().create_future()
+        self._unfinished += 1
+        if self._unfinished > self._started < self._count:
+            self._start()
+        self._jobs.put((future, work))
+        try:
+            return await future
+        finally:
+            self._unfinished -= 1
+
+    def _start(self) -> None:
+        if not self._started:
+            weakref.finalize(self, _end, self._jobs, self._count)
+        self._started += 1
+        thread = threading.Thread(target=_work, args=(self._jobs, self._done), name=f"{self._name}-{self._started}", daemon=True)
+        thread.start()
+
+
+class _Done:
+    """Results on their way back to the loop: it is woken once for all that are there."""
+
+    def __init__(self) -> None:
+        self._results: deque[tuple[asyncio.Future[Any], Any, BaseException | None]] = deque()
+        self._woken = False
+
+    def tell(self, future: "asyncio.Future[Any]", result: Any, error: BaseException | None) -> None:
+        """Hand a result over. From any thread."""
+        self._results.append((future, result, error))
+        if self._woken:
+            return
+        self._woken = True
+        try:
+            future.get_loop().call_soon_threadsafe(self._deliver)
+        except RuntimeError:  # the loop is closed: nobody waits
+            self._woken = False
+
+    def _deliver(self) -> None:
+        self._woken = False  # first: what comes from here on wakes the loop again
+        while self._results:
+            future, result, error = self._results.popleft()
+            if future.done():  # cancelled meanwhile
+                continue
+            if error is None:
+                future.set_result(result)
+            else:
+                future.set_exception(error)
+
+
+def _work(jobs: "SimpleQueue[_Job | None]", done: _Done) -> None:
+    while (job := jobs.get()) is not None:
+        future, work = job
+        if future.cancelled():
+            continue
+        try:
+            result = work()
+        except BaseException as error:
+            done.tell(future, None, error)
+        else:
+            done.tell(future, result, None)
+            del result
+        del job, future, work  # what was done is not kept alive until there is more to do
+
+
+def _end(jobs: "SimpleQueue[_Job | None]", count: int) -> None:
+    for _ in range(count):
+        jobs.put(None)

@@ -1,0 +1,138 @@
+"""The threads that handlers run on: few, in order, and each result to whom it belongs."""
+
+import asyncio
+import gc
+import threading
+from collections.abc import Callable
+
+import pytest
+
+from pegword.http.threads import Threads
+
+COUNT = 3
+WAIT_S = 10.0
+
+
+def failing(number: int) -> Callable[[], int]:
+    """Work that returns its *number*, or raises it when that is odd."""
+
+    def work() -> int:
+        if number % 2:
+            raise LookupError(number)
+        return number
+
+    return work
+
+
+def test_each_caller_gets_what_its_own_work_returned_or_raised() -> None:
+    """Results come back several at once, and none is mistaken for another's."""
+
+    async def ask() -> list[int | BaseException]:
+        threads = Threads("test", COUNT)
+        return await asyncio.gather(*(threads.run(failing(number)) for number in range(200)), return_exceptions=True)
+
+    told = [answer.args[0] if isinstance(answer, LookupError) else answer for answer in asyncio.run(ask())]
+
+    assert list(range(200)) == told
+
+
+def test_no_more_work_is_done_at_once_than_there_are_threads() -> None:
+    """All of them meet at a barrier, and nobody is there beside them."""
+    together = threading.Barrier(COUNT)
+    inside: set[int] = set()
+    most = []
+
+    def work() -> None:
+        inside.add(threading.get_ident())
+        most.append(len(inside))
+        together.wait(WAIT_S)
+        inside.discard(threading.get_ident())
+        together.wait(WAIT_S)
+
+    async def ask() -> None:
+        threads = Threads("test", COUNT)
+        await asyncio.gather(*(threads.run(work) for _ in range(4 * COUNT)))
+
+    asyncio.run(ask())
+
+    assert max(most) == COUNT
+
+
+def test_work_is_begun_in_the_order_of_asking() -> None:
+    """Nobody waits longer than those who asked later."""
+    begun: list[int] = []
+
+    async def ask() -> None:
+        threads = Threads("test", 1)
+        await asyncio.gather(*(threads.run(lambda number=number: begun.append(number)) for number in range(50)))
+
+    asyncio.run(ask())
+
+    assert list(range(50)) == begun
+
+
+def test_who_is_cancelled_goes_on_at_once_and_what_had_not_begun_is_left_out() -> None:
+    """The work that runs is finished, for it cannot be stopped; the one behind it is never begun."""
+    begun, leave = threading.Event(), threading.Event()
+    done: list[str] = []
+
+    def first() -> None:
+        begun.set()
+        assert leave.wait(WAIT_S)
+        done.append("first")
+
+    async def ask() -> None:
+        threads = Threads("test", 1)
+        tasks = [asyncio.create_task(threads.run(first)), asyncio.create_task(threads.run(lambda: done.append("second")))]
+        await asyncio.to_thread(begun.wait, WAIT_S)
+        for task in tasks:
+            task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await tasks[0]
+        leave.set()
+        await threads.run(lambda: done.append("third"))
+
+    asyncio.run(ask())
+
+    assert ["first", "third"] == done
+
+
+def test_the_threads_end_with_the_object() -> None:
+    """A server that is built and dropped leaves no thread behind."""
+
+    async def ask() -> list[threading.Thread]:
+        threads = Threads("ends", COUNT)
+        here = threading.Barrier(COUNT)
+        await asyncio.gather(*(threads.run(lambda: here.wait(WAIT_S)) for _ in range(COUNT)))
+        return [thread for thread in threading.enumerate() if thread.name.startswith("ends-")]
+
+    started = asyncio.run(ask())
+    gc.collect()
+    for thread in started:
+        thread.join(WAIT_S)
+
+    assert COUNT == len(started)
+    assert [] == [thread for thread in started if thread.is_alive()]
+
+
+def test_a_loop_that_is_closed_does_not_end_the_thread() -> None:
+    """Work that outlives its loop tells nobody, and the next loop is served."""
+    begun, leave = threading.Event(), threading.Event()
+    threads = Threads("test", 1)
+
+    def outlives() -> None:
+        begun.set()
+        leave.wait(WAIT_S)
+
+    async def give_up() -> None:
+        task = asyncio.create_task(threads.run(outlives))
+        await asyncio.to_thread(begun.wait, WAIT_S)
+        task.cancel()
+
+    asyncio.run(give_up())
+    leave.set()
+
+    async def ask() -> str:
+        return await threads.run(lambda: "served")
+
+    assert asyncio.run(ask()) == "served"
