@@ -12,6 +12,7 @@ from pegword.assembly import clock_us, open_services, random_id
 from pegword.core.caller import Caller, Scope, Session, scope_of, scopes_of
 from pegword.core.errors import Invalid, Unavailable
 from pegword.core.memory import NEVER, Draft, Memory, Version, parse_time
+from pegword.core.times import NEVER_WORD
 from pegword.services.bundle import Services
 from pegword.services.memories import LIST_DEFAULT, SEARCH_DEFAULT, Page, SearchResult
 from pegword.services.receipts import Explanation
@@ -20,7 +21,6 @@ from pegword.services.writing import Changes, Saved
 from pegword.settings import POSTGRES_SCHEMES, Settings, checked_path, database_of, load, local_user_name
 
 CREDENTIAL = "library"
-NEVER_WORD = "never"
 URL_PREFIXES = ("sqlite:", *POSTGRES_SCHEMES)
 
 INTEGER_MIN, INTEGER_MAX = -(2**63), 2**63 - 1

@@ -6,7 +6,7 @@ import typer
 
 from pegword.cli import output, shapes
 from pegword.cli.asking import OnStore, expanded
-from pegword.cli.times import minute_text, parse_expiry
+from pegword.cli.times import minute_text
 
 users = typer.Typer(help="Add and list users.", rich_markup_mode=None)
 keys = typer.Typer(help="Make, list and revoke the keys of agents.", rich_markup_mode=None)
@@ -66,6 +66,7 @@ def add_key(
     The token stands alone on stdout. It is shown this once; only its hash is kept.
     """
     from pegword.assembly import clock_us
+    from pegword.core.times import parse_expiry
 
     expires_at = parse_expiry(expires, clock_us(), "expires") or None
     with ask.opened(makes=True) as store:

@@ -9,7 +9,6 @@ from pegword.cli.asking import AsUser, Which
 from pegword.cli.inputs import content_of
 from pegword.cli.opening import Opened
 from pegword.cli.options import ExpectedVersion, Name, ScopeId, ScopeWord
-from pegword.cli.times import parse_expiry
 
 
 def save(
@@ -45,6 +44,7 @@ def save(
     from pegword.assembly import clock_us
     from pegword.core.caller import scope_of
     from pegword.core.memory import Draft
+    from pegword.core.times import parse_expiry
 
     text = content_of(content)
     tags = None if tag is None else tuple(t for t in tag if t)
