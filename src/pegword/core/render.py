@@ -7,11 +7,10 @@ same bytes: no clock, no nonce.
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 
 from pegword.core.invisible import CHARACTERS
-from pegword.core.memory import SECOND_US
 from pegword.core.text import Analyser
+from pegword.core.times import second_text
 
 PASSAGE_CHARS_READ = 20_000
 CUT = "…"
@@ -124,6 +123,11 @@ def visible_text(text: str) -> str:
     return _HIDDEN.sub(r"\1", text.replace("\r\n", "\n").replace("\r", "\n"))
 
 
+def escaped(text: str) -> str:
+    """*text* as it stands between two tags, on one line: visible, and unable to open or close anything."""
+    return visible_text(text).translate(_IN_TEXT)
+
+
 def _element(note: Note, content: str) -> str:
     attributes = [("name", note.name), ("type", note.kind), ("scope", note.scope)]
     if note.description:
@@ -133,10 +137,9 @@ def _element(note: Note, content: str) -> str:
     if note.author:
         attributes.append(("author", note.author))
     if note.expires_at is not None:
-        moment = datetime.fromtimestamp(note.expires_at // SECOND_US, UTC)
-        attributes.append(("expires", moment.strftime("%Y-%m-%dT%H:%M:%SZ")))
+        attributes.append(("expires", second_text(note.expires_at)))
     shown = " ".join(f'{name}="{visible_text(value).translate(_IN_ATTRIBUTE)}"' for name, value in attributes)
-    return f"<memory {shown}>{visible_text(content).translate(_IN_TEXT)}</memory>"
+    return f"<memory {shown}>{escaped(content)}</memory>"
 
 
 def _word_starts(text: str, step: int) -> list[int]:
