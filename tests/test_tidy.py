@@ -20,13 +20,14 @@ ROOMS: dict[str, set[str]] = {
     "core": {"std", "core"},
     "store": {"std", "core", "store", "numpy"},
     "services": {"std", "core", "store", "services", "numpy"},
+    "tool": {"std", "core", "services", "tool"},
     "settings": {"std", "core", "platformdirs"},
-    "http": {"std", "core", "services", "settings", "http", "starlette", "msgspec", "uvicorn", "httptools", "__init__"},
-    "cli": {"std", "core", "services", "settings", "assembly", "http", "cli", "__init__", "typer", "rich", "click"},
+    "http": {"std", "core", "services", "tool", "settings", "http", "starlette", "msgspec", "uvicorn", "httptools", "__init__"},
+    "cli": {"std", "core", "services", "tool", "settings", "assembly", "http", "cli", "__init__", "typer", "rich", "click"},
     "assembly": {"std", "core", "services", "settings", "store"},
-    "embedded": {"std", "core", "services", "settings", "assembly"},
+    "embedded": {"std", "core", "services", "tool", "settings", "assembly"},
     "testing": {"std", "core", "services", "settings", "assembly", "embedded"},
-    "__init__": {"std", "core", "services", "embedded"},
+    "__init__": {"std", "core", "services", "tool", "embedded"},
     "__main__": {"cli"},
 }
 ONLY_IN: dict[str, set[str]] = {
@@ -37,7 +38,7 @@ ONLY_IN: dict[str, set[str]] = {
     "psycopg_pool": {"store/postgres.py"},
     "uvicorn": {"http"},
 }
-FACES = {"http/turnstone.py", "http/native.py", "http/health.py"}
+FACES = {"http/turnstone.py", "http/native.py", "http/tooling.py", "http/health.py"}
 ENTRY_POINTS = {"pegword", "pegword.__main__", "pegword.testing"}
 
 MODULES = sorted(SOURCE.rglob("*.py"))

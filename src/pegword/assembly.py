@@ -16,6 +16,7 @@ from pegword.services.memories import Memories
 from pegword.services.receipts import KEPT_US
 from pegword.services.reindexing import Reindexer
 from pegword.services.removing import Removing
+from pegword.services.resembling import Resembling
 from pegword.services.sessions import Sessions
 from pegword.services.sharing import Sharing
 from pegword.services.turns import TurnLimits, Turns
@@ -113,6 +114,7 @@ def build_services(engine: Engine, settings: Settings, *, clock: Callable[[], in
         Sessions(engine, clock=clock, new_id=new_id),
         Sharing(engine, clock=clock),
         removing,
+        Resembling(engine, analyser, clock=clock),
         reindexer,
         housekeeper,
         Health(engine, clock=clock),

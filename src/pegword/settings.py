@@ -50,7 +50,7 @@ SETTINGS: Mapping[str, Mapping[str, Setting]] = {
     "memory": {
         "relevance_k": Setting(5, "memories shown in a turn, at most", 1, 50),
         "fetch_limit": Setting(50, "accepted and without effect: every visible memory competes", 1, 500),
-        "max_content": Setting(32_768, "characters of content that the memory tool accepts; there is no tool yet", 100, 65_536),
+        "max_content": Setting(32_768, "characters of content that the memory tool accepts", 100, 65_536),
         "nudge_cooldown": Setting(300, "least seconds between two nudges; there are no nudges yet", 0, 31_536_000),
         "nudges": Setting(True, "whether sessions are nudged; there are no nudges yet"),
         "budget_chars": Setting(8_000, "characters of a turn's block, at most", 200, 1_000_000),

@@ -79,9 +79,13 @@ class Caller:
     right: str = "write"
     project_word: str = ""
 
+    def may(self, right: str) -> bool:
+        """Whether the credential has *right* or a higher one."""
+        return RIGHTS.index(self.right) >= RIGHTS.index(right)
+
     def require(self, right: str) -> None:
         """Raise `Forbidden` unless the credential has *right* or a higher one."""
-        if RIGHTS.index(self.right) < RIGHTS.index(right):
+        if not self.may(right):
             raise Forbidden(f"Forbidden: token lacks '{right}' scope", code="missing_scope")
 
 

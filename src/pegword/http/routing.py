@@ -51,7 +51,8 @@ class Route:
 
     *right* is the one that the caller's credential needs ("": none, and no credential either). *answer* is the struct of a success,
     None for what is no JSON of ours; *statuses* are those of a success. A *conditional* route honours If-Match. A *quick* handler neither
-    reads nor writes the store, and runs without a thread of its own. One that *settles* does what was put off before it answers.
+    reads nor writes the store, and runs without a thread of its own. One that *settles* does what was put off before it answers; one that
+    *writes* may do so although the right to read admits to it.
     """
 
     method: str
@@ -65,12 +66,13 @@ class Route:
     conditional: bool = False
     quick: bool = False
     settles: bool = False
+    writes: bool = False
     body_bytes_max: int = BODY_BYTES_MAX
 
     @property
     def may_wait(self) -> bool:
         """Whether the handler may have to wait for the database's one writer."""
-        return self.settles or self.right == "write"
+        return self.settles or self.writes or self.right == "write"
 
     @property
     def summary(self) -> str:

@@ -9,6 +9,7 @@ from pegword.services.housekeeping import Housekeeper
 from pegword.services.memories import Memories
 from pegword.services.reindexing import Reindexer
 from pegword.services.removing import Removing
+from pegword.services.resembling import Resembling
 from pegword.services.sessions import Sessions
 from pegword.services.sharing import Sharing
 from pegword.services.turns import Turns
@@ -26,6 +27,7 @@ class Services:
     sessions: Sessions
     sharing: Sharing
     removing: Removing
+    resembling: Resembling
     reindexer: Reindexer
     housekeeper: Housekeeper
     health: Health

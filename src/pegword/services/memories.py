@@ -90,7 +90,7 @@ class Memories:
         if memory is None:
             raise NotFound(f"Memory '{name}' not found")
         if counted:
-            self._count_access(memory.memory_id)
+            self._count_accesses([memory.memory_id])
         return memory
 
     def get_by_id(self, caller: Caller, memory_id: str) -> Memory:
@@ -98,7 +98,7 @@ class Memories:
         caller.require("read")
         with self._engine.read() as tx:
             memory = within_reach(tx, caller, memory_id)
-        self._count_access(memory.memory_id)
+        self._count_accesses([memory.memory_id])
         return memory
 
     def list(
@@ -132,10 +132,12 @@ class Memories:
         tag: str = "",
         limit: int = SEARCH_DEFAULT,
         include_expired: bool = False,
+        counted: bool = False,
     ) -> SearchResult:
         """The *limit* memories (at most `SEARCH_MAX`) that belong most to *query*: words, and "phrases" in double quotes.
 
-        Any string is a legal query; one that says nothing finds nothing. Only a blank one is refused.
+        Any string is a legal query; one that says nothing finds nothing. Only a blank one is refused. *counted*: each hit counts as
+        an access.
         """
         caller.require("read")
         self._admitted(caller, session, visible)
@@ -160,6 +162,8 @@ class Memories:
             cut = len(read) < total
             hits = [hit for hit in read if self._holds(hit.memory, phrases)]
             total = len(hits)
+        if counted and hits:
+            self._count_accesses([hit.memory.memory_id for hit in hits[:limit]])
         found = findings.found
         return SearchResult(tuple(hits[:limit]), total, found.terms, found.left_out, found.left_out_n, cut)
 
@@ -254,9 +258,9 @@ class Memories:
         checked_text(tag, "tag", TAG_CHARS_MAX)
         return Filters(self._clock(), kind, tag, include_expired)
 
-    def _count_access(self, memory_id: str) -> None:
+    def _count_accesses(self, memory_ids: Sequence[str]) -> None:
         now = self._clock()
-        self._housekeeper.later(lambda tx: memory_rows.accessed(tx, [memory_id], now))
+        self._housekeeper.later(lambda tx: memory_rows.accessed(tx, memory_ids, now))
 
 
 def _readable(hits: Sequence[Hit]) -> list[Hit]:
