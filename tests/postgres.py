@@ -46,14 +46,17 @@ def server() -> Iterator[str]:
 
 
 class Database:
-    """A database of its own on a server, brought to the program's schema."""
+    """A database of its own on a server, brought to the program's schema unless *fill* is false. *more* is how it is created."""
 
-    def __init__(self, server_url: str, name: str) -> None:
+    def __init__(self, server_url: str, name: str, *, more: str = "ENCODING 'UTF8'", fill: bool = True) -> None:
         self._server_url = server_url
         self.name = name
         self.url = _with_name(server_url, name)
+        self._connection: psycopg.Connection | None = None
         self._drop()
-        self._on_server("CREATE DATABASE {} ENCODING 'UTF8' TEMPLATE template0")
+        self._on_server(f"CREATE DATABASE {{}} {more} TEMPLATE template0")
+        if not fill:
+            return
         engine = open_engine(self.url)
         migrate(engine)
         engine.close()
@@ -65,13 +68,15 @@ class Database:
 
     def empty(self) -> None:
         """Leave nothing of the last test."""
+        assert self._connection is not None
         self._connection.execute(
             "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
         )
         self._connection.execute(self._empty)
 
     def close(self) -> None:
-        self._connection.close()
+        if self._connection is not None:
+            self._connection.close()
         self._drop()
 
     def _drop(self) -> None:
