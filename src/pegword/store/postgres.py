@@ -46,7 +46,7 @@ _SETTINGS = f"""
     SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') IN ('off', 'local')
 """
 _READ = b"BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
-_WRITE = b"BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE"
+_WRITE = b"BEGIN ISOLATION LEVEL READ COMMITTED"
 _UNSAFE = "SELECT name FROM pg_settings WHERE name IN ('fsync', 'full_page_writes') AND setting = 'off' ORDER BY name"
 
 _TRY_AGAIN = (errors.SerializationFailure, errors.DeadlockDetected)
