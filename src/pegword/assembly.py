@@ -8,10 +8,11 @@ from pathlib import Path
 
 from pegword.core.errors import Invalid
 from pegword.core.text import Analyser
+from pegword.services import once
 from pegword.services.access import Access
 from pegword.services.bundle import Services
 from pegword.services.health import Health
-from pegword.services.housekeeping import Housekeeper
+from pegword.services.housekeeping import Housekeeper, Keeper
 from pegword.services.memories import Memories
 from pegword.services.receipts import KEPT_US
 from pegword.services.reindexing import Reindexer
@@ -98,25 +99,31 @@ def build_services(engine: Engine, settings: Settings, *, clock: Callable[[], in
 
     def finish() -> None:
         """What earlier processes left undone, on the housekeeper's thread."""
-        removing.resume()
+        services.removing.resume()
         reindexer.run()
 
-    housekeeper = Housekeeper(engine, clock=clock, reindex=finish, receipts_kept_us=KEPT_US)
-    removing = Removing(engine, housekeeper, clock=clock)
+    housekeeper = Housekeeper(engine, clock=clock, reindex=finish, receipts_kept_us=KEPT_US, answers_kept_us=once.KEPT_US)
     limits = TurnLimits(
         settings.memory_relevance_k, settings.memory_critical_k, settings.memory_budget_chars, settings.memory_preview_chars
     )
-    return Services(
-        engine,
-        Memories(engine, analyser, housekeeper, clock=clock, new_id=new_id),
-        Turns(engine, analyser, housekeeper, clock=clock, new_id=new_id, limits=lambda: limits),
-        Access(engine, clock=clock),
-        Sessions(engine, clock=clock, new_id=new_id),
-        Sharing(engine, clock=clock),
-        removing,
-        Resembling(engine, analyser, clock=clock),
-        reindexer,
-        housekeeper,
-        Health(engine, clock=clock),
-        clock,
-    )
+
+    def on(engine: Engine, keeper: Keeper) -> Services:
+        """Every service that reads or writes the database, on *engine*: also inside of a transaction that is open, which many may be."""
+        return Services(
+            engine,
+            Memories(engine, analyser, keeper, clock=clock, new_id=new_id),
+            Turns(engine, analyser, keeper, clock=clock, new_id=new_id, limits=lambda: limits),
+            Access(engine, clock=clock),
+            Sessions(engine, clock=clock, new_id=new_id),
+            Sharing(engine, clock=clock),
+            Removing(engine, keeper, clock=clock),
+            Resembling(engine, analyser, clock=clock),
+            reindexer,
+            housekeeper,
+            Health(engine, clock=clock),
+            clock,
+            on,
+        )
+
+    services = on(engine, housekeeper)
+    return services

@@ -24,8 +24,9 @@ from pegword.http.openapi import document
 from pegword.http.reading import Bodies, ClientGone, Receive, leaves_much_unread
 from pegword.http.routing import Answer, Call, Route, Table
 from pegword.http.threads import Threads
-from pegword.http.wire import body_of, query_of, version_of
+from pegword.http.wire import body_of, one_header, query_of, version_of
 from pegword.services.bundle import Services
+from pegword.services.once import Asked, Kept, asked, once
 from pegword.settings import Settings
 
 IN_WORK_MAX = 512
@@ -146,10 +147,13 @@ class App:
         """The call of a caller who has the right that the route asks for."""
         caller = caller_of(self._services.access, request.headers)
         caller.require(route.right)
-        expected = version_of(request.headers.getlist("if-match")) if route.right == "write" else None
+        call = Call(self._services, self._settings, caller, path)
+        if not route.may_write:
+            return call
+        expected = version_of(request.headers.getlist("if-match"))
         if expected is not None and not route.conditional:
             raise Invalid("If-Match is not honoured here; leave it out", field="If-Match")
-        return Call(self._services, self._settings, caller, path, expected)
+        return replace(call, expected_version=expected, once_key=one_header(request.headers, "Idempotency-Key"))
 
     def _public(self, path: dict[str, str]) -> Call:
         return Call(self._services, self._settings, _NOBODY, path)
@@ -164,9 +168,24 @@ class App:
         if route.right:
             query = query_of(route.query, request.scope["query_string"])
             arguments += [] if query is None else [query]
-        answer = route.handler(call, *arguments)
-        encoded = answer.body if isinstance(answer.body, bytes) else msgspec.json.encode(answer.body)
-        return Reply(answer.status, encoded, answer.headers)
+
+        def answered(services: Services) -> Kept:
+            answer = route.handler(replace(call, services=services), *arguments)
+            encoded = answer.body if isinstance(answer.body, bytes) else msgspec.json.encode(answer.body)
+            return Kept(answer.status, answer.headers, encoded, answer.memories)
+
+        if call.once_key is None:
+            answer = answered(call.services)
+        else:
+            answer = once(call.services, _asked(request, route, call.caller, call.once_key, body), answered)
+        return Reply(answer.status, answer.body, answer.headers)
+
+
+def _asked(request: _Request, route: Route, caller: Caller, key: str, body: bytearray | None) -> Asked:
+    """A request as it is told from every other one under the same key."""
+    told = (request.scope["method"].encode(), request.scope["path"].encode(), request.scope["query_string"])
+    conditions = (value.encode("latin-1") for value in request.headers.getlist("if-match"))
+    return asked(caller, f"{route.method} {route.path}", key, (*told, bytes(body or b""), *conditions))
 
 
 async def _send(send: Send, reply: Reply, *, close: bool) -> None:

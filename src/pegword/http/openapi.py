@@ -9,6 +9,7 @@ import msgspec
 
 from pegword.http.failures import Error
 from pegword.http.routing import Route
+from pegword.services.once import KEPT_HOURS, KEY_CHARS_MAX
 
 _REF = "#/components/schemas/{name}"
 _VERSION = {"type": "string", "pattern": '^(W/)?("[0-9]{1,18}"|[0-9]{1,18})$'}
@@ -80,6 +81,10 @@ def _operation(route: Route) -> dict[str, Any]:
     if route.conditional:
         says = "the version that the memory must be at"
         parameters.append({"name": "If-Match", "in": "header", "required": False, "description": says, "schema": _VERSION})
+    if route.may_write:
+        says = f"the same request again under the same key is answered the same, and done once; kept {KEPT_HOURS} hours"
+        schema = {"type": "string", "minLength": 1, "maxLength": KEY_CHARS_MAX}
+        parameters.append({"name": "Idempotency-Key", "in": "header", "required": False, "description": says, "schema": schema})
     if parameters:
         operation["parameters"] = parameters
     if route.body:

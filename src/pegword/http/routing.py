@@ -25,7 +25,8 @@ _PARAMETER = re.compile(r"\{(\w+)(:path)?\}")
 class Call:
     """One request, as a handler sees it.
 
-    *path* holds the path's parameters. *expected_version* is what an If-Match header says. *warnings* are what the answer must tell.
+    *path* holds the path's parameters. *expected_version* is what an If-Match header says, *once_key* what an Idempotency-Key header says
+    (None: there is none). *warnings* are what the answer must tell.
     """
 
     services: Services
@@ -33,16 +34,21 @@ class Call:
     caller: Caller
     path: Mapping[str, str]
     expected_version: int | None = None
+    once_key: str | None = None
     warnings: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a handler gives: a struct to be sent as JSON, or bytes of the type that *headers* name."""
+    """What a handler gives: a struct to be sent as JSON, or bytes of the type that *headers* name.
+
+    *memories* are the ids of those whose text is in it, so that no answer that is kept outlives them.
+    """
 
     body: msgspec.Struct | bytes
     status: int = 200
     headers: tuple[tuple[str, str], ...] = ()
+    memories: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,9 +76,14 @@ class Route:
     body_bytes_max: int = BODY_BYTES_MAX
 
     @property
+    def may_write(self) -> bool:
+        """Whether the handler may change what is stored: it is then done once under an Idempotency-Key."""
+        return self.writes or self.right not in ("", "read")
+
+    @property
     def may_wait(self) -> bool:
         """Whether the handler may have to wait for the database's one writer."""
-        return self.settles or self.writes or self.right == "write"
+        return self.settles or self.may_write
 
     @property
     def summary(self) -> str:

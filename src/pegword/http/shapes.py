@@ -129,7 +129,7 @@ def saved_answer(call: Call, saved: Saved) -> Answer:
     """What a write left: 201 when that is new."""
     warnings = [*saved.warnings, *call.warnings]
     body = _record(SavedRecord, call, saved.memory, outcome=saved.outcome, warnings=warnings)
-    return Answer(body, 201 if saved.outcome == "created" else 200, _etag(saved.memory))
+    return Answer(body, 201 if saved.outcome == "created" else 200, _etag(saved.memory), (saved.memory.memory_id,))
 
 
 def page_answer(call: Call, page: Page) -> Answer:

@@ -13,6 +13,7 @@ from typing import Any, ClassVar, TypeVar, get_args
 from urllib.parse import parse_qsl
 
 import msgspec
+from starlette.datastructures import Headers
 
 from pegword.core.errors import Invalid
 from pegword.core.memory import NAME_CHARS_MAX
@@ -115,6 +116,14 @@ def query_of(kind: type[QueryT] | None, query: bytes) -> QueryT | None:
         return msgspec.convert(values, kind)
     except msgspec.ValidationError as error:
         raise _invalid(str(error)) from None
+
+
+def one_header(headers: Headers, name: str) -> str | None:
+    """The value of a header that may be given once, None when it is not; `Invalid` when there are several."""
+    values = headers.getlist(name)
+    if len(values) > 1:
+        raise Invalid(f"there are {len(values)} {name} headers; give one", field=name)
+    return values[0] if values else None
 
 
 def version_of(if_match: list[str]) -> int | None:

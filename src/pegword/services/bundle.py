@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from pegword.services.access import Access
 from pegword.services.health import Health
-from pegword.services.housekeeping import Housekeeper
+from pegword.services.housekeeping import Housekeeper, Keeper
 from pegword.services.memories import Memories
 from pegword.services.reindexing import Reindexer
 from pegword.services.removing import Removing
@@ -18,7 +18,10 @@ from pegword.store.engine import Engine
 
 @dataclass(frozen=True, slots=True)
 class Services:
-    """An opened store. Close it: what waits is then done, and the file is given back. *clock* gives microseconds since 1970."""
+    """An opened store. Close it: what waits is then done, and the file is given back. *clock* gives microseconds since 1970.
+
+    *on* makes the same services on another engine, which ask another keeper for what is done later.
+    """
 
     engine: Engine
     memories: Memories
@@ -32,6 +35,7 @@ class Services:
     housekeeper: Housekeeper
     health: Health
     clock: Callable[[], int]
+    on: Callable[[Engine, Keeper], "Services"]
 
     def close(self) -> None:
         """Do what waits and close the database."""

@@ -10,9 +10,10 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import islice
+from typing import Protocol
 
 from pegword.core.errors import PegwordError, Unavailable
-from pegword.store import folding, receipt_rows
+from pegword.store import folding, once_rows, receipt_rows
 from pegword.store.engine import Engine, Tx
 from pegword.store.sweeping import sweep
 
@@ -24,17 +25,36 @@ JOIN_S = 8.0
 _log = logging.getLogger("pegword.housekeeping")
 
 
+class Keeper(Protocol):
+    """What services ask of a housekeeper."""
+
+    def later(self, work: Callable[[Tx], None]) -> None:
+        """As `Housekeeper.later`."""
+
+    def due(self, scope_key: str) -> None:
+        """As `Housekeeper.due`."""
+
+    def deleted(self) -> None:
+        """As `Housekeeper.deleted`."""
+
+    def flush(self, seconds: float) -> None:
+        """As `Housekeeper.flush`."""
+
+
 class Housekeeper:
     """Does small work on its own thread, in order; more than `WAITING_MAX` waiting is dropped, oldest first.
 
-    *clock* gives microseconds since 1970; *reindex* brings scopes of an older analyser up to date. Nothing runs
-    before `start`, but `settle` can be called without it.
+    *clock* gives microseconds since 1970; *reindex* brings scopes of an older analyser up to date. Receipts, and the answers to writes that
+    are done once, are kept as long as named. Nothing runs before `start`, but `settle` can be called without it.
     """
 
-    def __init__(self, engine: Engine, *, clock: Callable[[], int], reindex: Callable[[], object], receipts_kept_us: int) -> None:
+    def __init__(
+        self, engine: Engine, *, clock: Callable[[], int], reindex: Callable[[], object], receipts_kept_us: int, answers_kept_us: int
+    ) -> None:
         self._engine = engine
         self._reindex = reindex
         self._receipts_kept_us = receipts_kept_us
+        self._answers_kept_us = answers_kept_us
         self._clock = clock
         self._waiting: deque[Callable[[Tx], None]] = deque()
         self._queue = threading.Lock()
@@ -152,11 +172,13 @@ class Housekeeper:
             self._cut_log = self._cut_log or not done
 
     def sweep(self) -> None:
-        """Take what has expired out of the index, and forget receipts that are old enough."""
+        """Take what has expired out of the index, and forget receipts and kept answers that are old enough."""
         now = self._clock()
         for key in sweep(self._engine, now):
             self._scopes[key] = None
         self._engine.write(lambda tx: receipt_rows.drop_before(tx, now - self._receipts_kept_us))
+        while self._engine.write(lambda tx: once_rows.drop_before(tx, now - self._answers_kept_us)):
+            pass
 
     def _try(self, work: Callable[[], object]) -> bool:
         """Run *work*; what goes wrong is logged, for nobody waits for it. False when the database takes nothing now."""

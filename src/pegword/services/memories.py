@@ -18,7 +18,7 @@ from pegword.core.memory import (
 )
 from pegword.core.text import Analyser, Phrase
 from pegword.services.finding import Hit, find, find_expired
-from pegword.services.housekeeping import Housekeeper
+from pegword.services.housekeeping import Keeper
 from pegword.services.writing import Changes, Saved, Writing, draft_of, held, require_member, within_reach
 from pegword.store import memory_rows
 from pegword.store.engine import Engine, Tx
@@ -60,7 +60,7 @@ class Memories:
     """The memories of one store. Clock (microseconds since 1970) and ids come in from outside."""
 
     def __init__(
-        self, engine: Engine, analyser: Analyser, housekeeper: Housekeeper, *, clock: Callable[[], int], new_id: Callable[[], str]
+        self, engine: Engine, analyser: Analyser, housekeeper: Keeper, *, clock: Callable[[], int], new_id: Callable[[], str]
     ) -> None:
         self._engine = engine
         self._analyser = analyser

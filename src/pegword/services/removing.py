@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from pegword.core.caller import Caller, Scope, workstream_scope
 from pegword.core.errors import Conflict, Invalid, NotFound
-from pegword.services.housekeeping import Housekeeper
+from pegword.services.housekeeping import Keeper
 from pegword.services.sharing import found_shared, require_owner, scope_shared
 from pegword.store import removing, session_rows, sharing_rows
 from pegword.store.engine import Engine, Tx
@@ -25,7 +25,7 @@ class Removed:
 class Removing:
     """Deletes whole scopes. What was broken off goes on with the same call, or with `resume`. Clock in microseconds since 1970."""
 
-    def __init__(self, engine: Engine, housekeeper: Housekeeper, *, clock: Callable[[], int]) -> None:
+    def __init__(self, engine: Engine, housekeeper: Keeper, *, clock: Callable[[], int]) -> None:
         self._engine = engine
         self._housekeeper = housekeeper
         self._clock = clock

@@ -12,7 +12,7 @@ from pegword.core.memory import Memory, checked_word
 from pegword.core.text import Analyser
 from pegword.services import receipts
 from pegword.services.finding import NOT_RANKED, Findings, find
-from pegword.services.housekeeping import Housekeeper
+from pegword.services.housekeeping import Keeper
 from pegword.services.receipts import Explanation, Weighed
 from pegword.store import memory_rows
 from pegword.store.engine import Engine
@@ -65,7 +65,7 @@ class Turns:
         self,
         engine: Engine,
         analyser: Analyser,
-        housekeeper: Housekeeper,
+        housekeeper: Keeper,
         *,
         clock: Callable[[], int],
         new_id: Callable[[], str],

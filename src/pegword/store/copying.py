@@ -101,6 +101,8 @@ TABLES = (
     ),
     _table("removals", "scope_key", "before_slot asked_at"),
     _table("receipts", "receipt_id memory_id", "user_id at version body"),
+    _table("once_answers", "once_id", "fingerprint at status headers body"),
+    _table("once_memories", "memory_id once_id", "at"),
 )  # fmt: skip
 # The tables that move with every save, delete, user, key and session, and are small: by them it is seen whether a database was written to.
 MOVING = ("users", "access_keys", "shared_scopes", "scope_members", "sessions", "ix_scope")

@@ -1,0 +1,51 @@
+"""An engine whose reads and writes all take part in one transaction that is open already."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from typing import TypeVar
+
+from pegword.store.engine import Engine, Tx
+
+T = TypeVar("T")
+
+
+class Joined:
+    """*engine* as it looks from inside of its write transaction *tx*: what is written is committed with that, and not before.
+
+    Reads see what was written so far. For the thread that has the transaction, and for as long as that is open.
+    """
+
+    def __init__(self, engine: Engine, tx: Tx) -> None:
+        self.flavor = engine.flavor
+        self.url = engine.url
+        self._engine = engine
+        self._tx = tx
+
+    @contextmanager
+    def read(self) -> Iterator[Tx]:
+        """The transaction itself."""
+        yield self._tx
+
+    def write(self, work: Callable[[Tx], T]) -> T:
+        """Run *work* in the transaction; an exception of its own undoes it, and nothing before it."""
+        self._tx.run("SAVEPOINT joined")
+        try:
+            result = work(self._tx)
+        except Exception:
+            with suppress(Exception):  # what the database says of a transaction that it gave up itself
+                self._tx.run("ROLLBACK TO SAVEPOINT joined")
+                self._tx.run("RELEASE SAVEPOINT joined")
+            raise
+        self._tx.run("RELEASE SAVEPOINT joined")
+        return result
+
+    def integrity(self) -> list[str]:
+        """What the engine itself finds, outside of the transaction."""
+        return self._engine.integrity()
+
+    def checkpoint(self) -> bool:
+        """False: that has to wait until the transaction has ended."""
+        return False
+
+    def close(self) -> None:
+        """Nothing: whoever opened the engine closes it."""

@@ -1,0 +1,30 @@
+"""A server with a planted fault: it keeps the answer to a key in another transaction than the change. The test must catch it."""
+
+import sys
+import time
+from collections.abc import Callable
+
+from pegword.cli import main
+from pegword.http import app
+from pegword.services import once
+from pegword.services.bundle import Services
+from pegword.services.once import Asked, Kept
+
+GAP_S = 0.005
+
+
+def forgetful(services: Services, request: Asked, work: Callable[[Services], Kept]) -> Kept:
+    """Change and commit; then keep the answer."""
+    with services.engine.read() as tx:
+        done = tx.rows("SELECT once_id FROM once_answers WHERE once_id = ?", (request.once_id,))
+    if done:
+        return once.once(services, request, work)
+    answer = work(services)
+    time.sleep(GAP_S)
+    return once.once(services, request, lambda _: answer)
+
+
+if __name__ == "__main__":
+    app.once = forgetful  # type: ignore[attr-defined]
+    sys.argv = ["pegword", *sys.argv[1:]]
+    main()
