@@ -3,22 +3,24 @@
 import contextlib
 import http.client
 import json
-import os
-import random
 import threading
 import time
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
 
 from pegword.assembly import open_services
 from pegword.settings import load
-from tests.faults.ledger import PYTHON, Server
+from tests.conftest import url_of
+from tests.faults.harness import PATIENCE_S, Tally, how_many
+from tests.faults.ledger import PYTHON, SERVE, Server
 
-ROUNDS = int(os.environ.get("PEGWORD_KILL_ROUNDS", "6"))
-SEED = int(os.environ.get("SEED", str(time.time_ns() % 1_000_000)))
+KILLS = how_many("KILLS_UNDER_KEYS", 6)
 WRITERS = 8
+
+pytestmark = pytest.mark.timeout(PATIENCE_S)
 
 
 @dataclass
@@ -31,86 +33,80 @@ class Client:
     requests: int = 0
     answered: int = 0
     again: int = 0
+    wrong: list[str] = field(default_factory=list)
 
-    def write(self, port: int) -> None:
-        """Save until the server is gone."""
-        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=5)
-        try:
-            while True:
+    def write(self, port: int, *, whole: bool = False) -> None:
+        """Save until the server is gone, or, when *whole*, until nothing is without an answer."""
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
+        with contextlib.closing(connection), contextlib.suppress(OSError, http.client.HTTPException):
+            while not whole or self.answered < self.requests:
                 self.next(connection)
-        except (OSError, http.client.HTTPException):
-            return
-        finally:
-            connection.close()
 
     def next(self, connection: http.client.HTTPConnection) -> None:
-        """One request: the last one again, if that had no answer."""
+        """One request: the last one again, if that had no answer. Each makes one version, and is answered as at first."""
         if self.answered < self.requests:
             self.again += 1
         else:
             self.requests += 1
-        body = json.dumps({"name": self.name, "content": f"content {self.requests}"})
-        headers = {"Authorization": f"Bearer {self.token}", "Content-Type": "application/json", "Idempotency-Key": f"key {self.requests}"}
+        number = self.requests
+        body = json.dumps({"name": self.name, "content": f"content {number}"})
+        headers = {"Authorization": f"Bearer {self.token}", "Content-Type": "application/json", "Idempotency-Key": f"key {number}"}
         connection.request("POST", "/v1/api/memories", body, headers)
         with connection.getresponse() as response:
             told = json.loads(response.read())
-        assert response.status in (200, 201), told
-        expected = (self.requests, "created" if self.requests == 1 else "updated")
-        assert expected == (told["version"], told["outcome"]), f"{self.name} is not answered as at first, SEED={SEED}"
-        self.answered = self.requests
+        expected = (number, "created" if number == 1 else "updated")
+        if (told.get("version"), told.get("outcome")) != expected:
+            self.wrong.append(f"request {number} of {self.name} is answered {response.status} {told}")
+        self.answered = number
 
 
-def killed(command: list[str], database: Path, home: Path, rounds: int) -> list[Client]:
-    """Clients of a server that was killed in the midst of their requests, *rounds* times, and was then left to answer."""
+def killed(tally: Tally, command: Sequence[str], database: Path | str, home: Path, rounds: int) -> None:
+    """Kill the server in the midst of requests, *rounds* times; then let it answer what had no answer."""
     services = open_services(database, load(environment={}))
     services.access.add_user("alice")
     clients = [Client(f"memory_{n}", services.access.add_key("alice")[1]) for n in range(WRITERS)]
     services.close()
-    chance = random.Random(SEED)
-    failures: list[BaseException] = []
-    for _ in range(rounds):
-        server = Server(command, database, home)
-
-        def run(client: Client, port: int = server.port) -> None:
-            try:
-                client.write(port)
-            except AssertionError as failure:
-                failures.append(failure)
-
-        threads = [threading.Thread(target=run, args=(client,), daemon=True) for client in clients]
+    for chance in tally.schedule(rounds):
+        before = sum(client.answered for client in clients)
+        server = Server(command, url_of(database), home)
+        threads = [threading.Thread(target=client.write, args=(server.port,), daemon=True) for client in clients]
         for thread in threads:
             thread.start()
-        time.sleep(chance.uniform(0.1, 0.4))
+        time.sleep(chance.uniform(0.2, 0.6))
         server.kill()
         for thread in threads:
-            thread.join(10)
-    server = Server(command, database, home)
-    try:
-        for client in clients:
-            if client.answered < client.requests:
-                connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=5)
-                with contextlib.closing(connection):
-                    client.next(connection)
-    finally:
-        server.stop()
-    if failures:
-        raise failures[0]
-    return clients
+            thread.join(30)
+        _book(tally, clients, before)
+    before = sum(client.answered for client in clients)
+    server = Server(command, url_of(database), home)
+    for client in clients:
+        client.write(server.port, whole=True)
+    server.stop()
+    _book(tally, clients, before, faults=0)
+    tally.notes["asked again"] = sum(client.again for client in clients)
 
 
-@pytest.mark.timeout(300)
-def test_who_tries_again_after_a_crash_is_answered_and_nothing_is_done_twice(tmp_path: Path) -> None:
+def _book(tally: Tally, clients: Sequence[Client], before: int, faults: int = 1) -> None:
+    tally.book(
+        acknowledged=sum(client.answered for client in clients) - before,
+        wrong=[text for client in clients for text in client.wrong],
+        faults=faults,
+    )
+    for client in clients:
+        client.wrong.clear()
+
+
+def test_who_tries_again_after_a_crash_is_answered_and_nothing_is_done_twice(database: Path | str, tmp_path: Path) -> None:
     """Every request makes one version, whether its answer was heard at the first try or after the server had come back."""
-    clients = killed([PYTHON, "-m", "pegword", "serve"], tmp_path / "pegword.db", tmp_path, ROUNDS)
-    requests, again = sum(client.requests for client in clients), sum(client.again for client in clients)
-    print(f"{ROUNDS} kills, {requests} requests, {again} asked again, none done twice, SEED={SEED}")
+    tally = Tally(f"kill -9 of a server under {WRITERS} writers with keys")
+    killed(tally, SERVE, database, tmp_path, KILLS)
+    tally.hold()
 
-    assert requests > ROUNDS * WRITERS
-    assert again > 0
+    assert tally.acknowledged > KILLS
+    assert tally.notes["asked again"] > 0
 
 
-@pytest.mark.timeout(300)
-def test_a_server_that_keeps_the_answer_after_the_commit_is_caught(tmp_path: Path) -> None:
-    """The test above can fail."""
-    with pytest.raises(AssertionError, match="not answered as at first"):
-        killed([PYTHON, str(Path(__file__).parent / "forgetful_server.py"), "serve"], tmp_path / "pegword.db", tmp_path, 4)
+def test_a_server_that_keeps_the_answer_after_the_commit_is_caught(database: Path | str, tmp_path: Path) -> None:
+    tally = Tally("kill -9 of a server, answers kept after the commit")
+    killed(tally, [PYTHON, str(Path(__file__).parent / "forgetful_server.py"), "serve"], database, tmp_path, 4)
+    tally.catch()

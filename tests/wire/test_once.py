@@ -269,6 +269,20 @@ def test_no_kept_answer_keeps_the_text_of_what_was_deleted(services: Services, a
     assert 200 == alice.delete(path, headers=KEY).status_code
 
 
+def test_nor_of_what_went_with_its_whole_scope(server: Site, services: Services, alice: httpx2.Client) -> None:
+    """A workstream that is deleted takes its memories' text out of kept answers, and leaves the others."""
+    there = {"scope": "workstream", "scope_id": "w1"}
+    elsewhere = post(alice, "elsewhere", content="Stays.")
+    post(alice, "there", **there)
+    services.removing.workstream(
+        services.access.caller_of(alice.headers["Authorization"].removeprefix("Bearer ")), "w1", with_memories=True
+    )
+
+    assert WORD not in repr(everything(services))
+    assert (404, "deleted_since") == ((again := post(alice, "there", **there)).status_code, again.json()["code"])
+    assert told(elsewhere) == told(post(alice, "elsewhere", content="Stays."))
+
+
 def test_nor_is_it_left_in_the_file_or_its_log(server: Site, services: Services, alice: httpx2.Client, store_path: Path) -> None:
     """The bytes themselves are gone once the housekeeper has cut the log."""
 
