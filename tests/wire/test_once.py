@@ -25,6 +25,7 @@ KEY = {"Idempotency-Key": "first-try"}
 SAVE = {"name": "deploy_day", "content": f"We deploy on Tuesdays, says the {WORD}."}
 ALL = "/v1/api/memories"
 ONE = "/v1/api/memory"
+TOOL = "/v1/api/tool"
 
 # What a route that writes is asked for: a path and a body. The first is something that it can do, the second is another request.
 Asks = tuple[str, dict[str, Any] | None]
@@ -34,6 +35,11 @@ def stored(client: httpx2.Client) -> str:
     """The path of a memory that has two versions."""
     save(client, "two_versions", f"The first {WORD}.")
     return f"{ONE}/{save(client, 'two_versions', f'The second {WORD}.')['memory_id']}"
+
+
+def tool(action: str, name: str = "from_the_tool", **more: Any) -> dict[str, Any]:
+    """What a model asks of the tool."""
+    return {"arguments": {"action": action, "name": name, **more}}
 
 
 def by_name(client: httpx2.Client) -> tuple[Asks, Asks]:
@@ -52,6 +58,7 @@ EXAMPLES: dict[tuple[str, str], Callable[[httpx2.Client], tuple[Asks, Asks]]] = 
     ("PATCH", ONE + "/{memory_id}"): lambda client: by_id(client, "", {"content": f"Patched {WORD}."}),
     ("DELETE", ONE + "/{memory_id}"): by_id,
     ("POST", ONE + "/{memory_id}/revert"): lambda client: by_id(client, "/revert", {"version": 1}),
+    ("POST", TOOL): lambda _: ((TOOL, tool("save", content=f"Ask the {WORD} first.")), (TOOL, tool("save", content="Other."))),
 }
 
 
@@ -157,6 +164,36 @@ def test_a_refusal_is_not_kept(alice: httpx2.Client) -> None:
 
     assert (412, 200) == (early.status_code, late.status_code)
     assert told(late) == told(post(alice, expected_version=1))
+
+
+def test_what_the_tool_does_for_nobody_is_not_kept(alice: httpx2.Client) -> None:
+    """A model's mistake and a look change nothing: under the same key they are looked at anew. An answer of success is kept."""
+
+    def texts(body: dict[str, Any]) -> list[str]:
+        return [alice.post(TOOL, json=body, headers={"Idempotency-Key": "of the tool"}).json()["text"] for _ in range(2)]
+
+    absent, looked = texts(tool("delete")), texts(tool("search", query="xylophone"))
+    save(alice, "from_the_tool")
+    deleted = texts(tool("delete"))
+
+    assert absent[0] == absent[1]
+    assert "not found" in absent[0]
+    assert looked[0] == looked[1]
+    assert deleted[0] == deleted[1]
+    assert "not found" not in deleted[0]
+
+
+def test_an_answer_of_the_tool_keeps_no_text_of_a_similar_memory_that_was_deleted(services: Services, alice: httpx2.Client) -> None:
+    """It tells of memories beside the one that it saved."""
+    text = f"The {WORD} stands in the music room on the second floor, and is tuned each May"
+    save(alice, "first_of_two", text + ".")
+    answer = alice.post(TOOL, json=tool("save", content=text + " by Sam."), headers=KEY).json()["text"]
+    alice.delete(f"{ALL}/from_the_tool")
+    alice.post(TOOL, json=tool("save", content=text + " by Sam."), headers={"Idempotency-Key": "second"})
+    alice.delete(f"{ALL}/first_of_two")
+
+    assert "first_of_two" in answer
+    assert "first_of_two" not in repr(everything(services))
 
 
 def test_a_failure_of_ours_keeps_neither_the_change_nor_an_answer(

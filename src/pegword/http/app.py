@@ -172,7 +172,7 @@ class App:
         def answered(services: Services) -> Kept:
             answer = route.handler(replace(call, services=services), *arguments)
             encoded = answer.body if isinstance(answer.body, bytes) else msgspec.json.encode(answer.body)
-            return Kept(answer.status, answer.headers, encoded, answer.memories)
+            return Kept(answer.status, answer.headers, encoded, answer.memories, answer.lasting)
 
         if call.once_key is None:
             answer = answered(call.services)

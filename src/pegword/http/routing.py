@@ -42,13 +42,15 @@ class Call:
 class Answer:
     """What a handler gives: a struct to be sent as JSON, or bytes of the type that *headers* name.
 
-    *memories* are the ids of those whose text is in it, so that no answer that is kept outlives them.
+    *memories* are the ids of those whose text is in it, so that no answer that is kept outlives them. One that is not *lasting*, since
+    nothing was changed for it, is not kept.
     """
 
     body: msgspec.Struct | bytes
     status: int = 200
     headers: tuple[tuple[str, str], ...] = ()
     memories: tuple[str, ...] = ()
+    lasting: bool = True
 
 
 @dataclass(frozen=True, slots=True)

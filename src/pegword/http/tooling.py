@@ -72,7 +72,8 @@ def offer_tool(call: Call, query: ToolQuery) -> Answer:
 def call_tool(call: Call, body: ToolBody) -> Answer:
     """Do what a model asks of the memory tool."""
     result = _tool(call).call(call.caller, _session(call, body), body.arguments)
-    return Answer(_answer(call, result))
+    told = tuple(memory.memory_id for memory in (*result.memories, *result.beside))
+    return Answer(_answer(call, result), memories=told, lasting=result.changed)
 
 
 def _tool(call: Call) -> MemoryTool:

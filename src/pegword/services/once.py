@@ -32,12 +32,16 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """An answer as it is given: *status*, *headers*, *body*, and the ids of the *memories* whose text is in it."""
+    """An answer as it is given: *status*, *headers*, *body*, and the ids of the *memories* whose text is in it.
+
+    One that is not *lasting*, since nothing was done for it, is not kept, and its transaction is undone.
+    """
 
     status: int
     headers: tuple[tuple[str, str], ...]
     body: bytes
     memories: tuple[str, ...] = ()
+    lasting: bool = True
 
 
 def asked(caller: Caller, route: str, key: str, request: Iterable[bytes]) -> Asked:
@@ -65,6 +69,8 @@ def once(services: Services, request: Asked, work: Callable[[Services], Kept]) -
         now = services.clock()
         if once_rows.claim(tx, request.once_id, request.fingerprint, now, now - KEPT_US):
             answer = work(services.on(Joined(services.engine, tx), errands))
+            if not answer.lasting:
+                raise _NothingDone(answer)
             once_rows.keep(tx, request.once_id, now, answer.status, answer.headers, answer.body, answer.memories)
             return answer
         fingerprint, status, headers, body = once_rows.kept(tx, request.once_id)
@@ -78,9 +84,20 @@ def once(services: Services, request: Asked, work: Callable[[Services], Kept]) -
             raise NotFound("this request was done before, and the memory that it was about was deleted since", code="deleted_since")
         return Kept(status, tuple(headers), body)
 
-    answer = services.engine.write(first_or_again)
+    try:
+        answer = services.engine.write(first_or_again)
+    except _NothingDone as nothing:
+        answer = nothing.answer
     errands.hand_on(services)
     return answer
+
+
+class _NothingDone(Exception):
+    """Undoes the transaction of an *answer* for which nothing was done."""
+
+    def __init__(self, answer: Kept) -> None:
+        super().__init__()
+        self.answer = answer
 
 
 class Errands:

@@ -6,7 +6,7 @@ later are raised, for the model can do nothing about them.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from pegword.core import results
@@ -30,13 +30,19 @@ class ToolResult:
     """What a call came to: the *text* for the model, whether it *is_error*, and the *memories* that it is about, for the host.
 
     *outcome* is created, updated, unchanged or kept (nothing was saved, since it is there already) after a save, deleted after a delete,
-    else "".
+    else "". *beside* are others of which the text tells.
     """
 
     text: str
     is_error: bool = False
     memories: tuple[Memory, ...] = ()
     outcome: str = ""
+    beside: tuple[Memory, ...] = ()
+
+    @property
+    def changed(self) -> bool:
+        """Whether a memory was saved or deleted."""
+        return self.outcome not in ("", "kept")
 
 
 class MemoryTool:
@@ -96,7 +102,7 @@ class MemoryTool:
         result = answer(request)
         if not request.notes:
             return result
-        return ToolResult("\n".join([result.text, *map(escaped, request.notes)]), result.is_error, result.memories, result.outcome)
+        return replace(result, text="\n".join([result.text, *map(escaped, request.notes)]))
 
     def _reader(self, who: Caller) -> Reader:
         return Reader(who.user_id, self._services.clock(), lambda m: self._kind_word(m.kind, m.kind_word, who.project_word))
@@ -137,7 +143,7 @@ class _Call:
         lines += [f"Note: {warning}." for warning in (*saved.warnings, *results.escapes_kept(draft.content))]
         if saved.outcome != "unchanged":
             lines += filter(None, [results.similar(resemblance.similar, self.reader)])
-        return ToolResult("\n".join(lines), memories=(saved.memory,), outcome=saved.outcome)
+        return ToolResult("\n".join(lines), memories=(saved.memory,), outcome=saved.outcome, beside=resemblance.similar)
 
     def search(self, request: Request) -> ToolResult:
         visible = session_scopes(self.caller, self.session, request.scope)
