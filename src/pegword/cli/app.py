@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from pegword.cli import keeping, people, reading, saving, serving, turning, upkeep
+from pegword.cli import keeping, people, reading, saving, serving, tooling, turning, upkeep
 from pegword.cli.asking import expanded
 from pegword.cli.failing import EXIT_CODES
 
@@ -19,6 +19,7 @@ COMMANDS: Mapping[str, Callable[..., None]] = {
     "show": reading.show,
     "delete": saving.delete,
     "turn": turning.turn,
+    "tool": tooling.tool,
     "versions": reading.versions,
     "revert": saving.revert,
     "backup": keeping.backup,

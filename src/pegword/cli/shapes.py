@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from pegword.services.turns import Turn
     from pegword.services.writing import Saved
     from pegword.settings import Settings
+    from pegword.tool.calling import ToolResult
 
 
 def memory(m: "Memory", settings: "Settings") -> dict[str, Any]:
@@ -166,3 +167,19 @@ def key(k: "Key") -> dict[str, Any]:
         "expires_at": time_text(k.expires_at),
         "revoked_at": time_text(k.revoked_at),
     }
+
+
+def tool_result(result: "ToolResult", settings: "Settings") -> dict[str, Any]:
+    """What a call of the tool came to."""
+    return {
+        "text": result.text,
+        "is_error": result.is_error,
+        "outcome": result.outcome,
+        "memories": [
+            {
+                "memory_id": m.memory_id, "name": m.name, "scope": m.scope.kind, "scope_id": m.scope.id,
+                "type": settings.kind_word(m.kind, m.kind_word), "version": m.version,
+            }
+            for m in result.memories
+        ],
+    }  # fmt: skip
