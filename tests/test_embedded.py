@@ -181,6 +181,11 @@ CALLS: dict[str, dict[str, object]] = {
     "delete_by_id": {"memory_id": "00000000-0000-4000-8000-000000000001"},
     "turn": {"messages": "tea", "workstream_id": "", "mode": "tail", "k": 1, "budget_chars": 500},
     "explain": {"receipt": "00000000-0000-4000-8000-000000000002"},
+    "session": {
+        "kind": "", "workstream_id": "ws", "shared": False, "project_id": "", "persona": "p", "parent_id": "", "resumed": True,
+    },
+    "session_by_id": {"session_id": "00000000-0000-4000-8000-000000000003"},
+    "delete_workstream": {"workstream_id": "ws", "with_memories": True},
 }  # fmt: skip
 ODD = [
     None, True, 5, -1, 0, 0.5, float("nan"), float("inf"), 10**30, -(10**30), 10**5_000, b"x", "", "x", "\0", "\ud800", "a\ud800",
@@ -193,6 +198,7 @@ ODD = [
 TYPES: dict[str, tuple[type, ...]] = {
     "tags": (list, tuple, set, type(None)), "confidence": (int, float, type(None)), "limit": (int,), "version": (int,),
     "expires_at": (str, int, float, datetime, type(None)), "expected_version": (int, type(None)), "include_expired": (bool,),
+    "shared": (bool,), "resumed": (bool,), "with_memories": (bool,),
     "messages": (str, list, tuple), "k": (int, type(None)), "budget_chars": (int, type(None)), "description": (str, type(None)),
     "priority": (str, type(None)), "source": (str, type(None)),
 }  # fmt: skip

@@ -25,9 +25,11 @@ ROOMS: dict[str, set[str]] = {
     "http": {"std", "core", "services", "tool", "settings", "http", "starlette", "msgspec", "uvicorn", "httptools", "__init__"},
     "cli": {"std", "core", "services", "tool", "settings", "assembly", "http", "cli", "__init__", "typer", "rich", "click"},
     "assembly": {"std", "core", "services", "settings", "store"},
-    "embedded": {"std", "core", "services", "tool", "settings", "assembly"},
+    "arguments": {"std", "core"},
+    "session": {"std", "core", "services", "tool", "arguments"},
+    "embedded": {"std", "core", "services", "tool", "settings", "assembly", "arguments", "session"},
     "testing": {"std", "core", "services", "settings", "assembly", "embedded"},
-    "__init__": {"std", "core", "services", "tool", "embedded"},
+    "__init__": {"std", "core", "services", "tool", "embedded", "session"},
     "__main__": {"cli"},
 }
 ONLY_IN: dict[str, set[str]] = {
@@ -38,7 +40,7 @@ ONLY_IN: dict[str, set[str]] = {
     "psycopg_pool": {"store/postgres.py"},
     "uvicorn": {"http"},
 }
-FACES = {"http/turnstone.py", "http/native.py", "http/tooling.py", "http/health.py"}
+FACES = {"http/turnstone.py", "http/native.py", "http/tooling.py", "http/sessions.py", "http/sharing.py", "http/health.py"}
 ENTRY_POINTS = {"pegword", "pegword.__main__", "pegword.testing"}
 
 MODULES = sorted(SOURCE.rglob("*.py"))

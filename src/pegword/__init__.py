@@ -13,7 +13,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from pegword.core.caller import Scope
+    from pegword.core.caller import Scope, Session
     from pegword.core.errors import (
         Busy,
         Conflict,
@@ -35,8 +35,10 @@ if TYPE_CHECKING:
     from pegword.services.finding import Hit
     from pegword.services.memories import Page, SearchResult
     from pegword.services.receipts import Considered, Explanation, Term
+    from pegword.services.removing import Removed
     from pegword.services.turns import Shown, Turn
     from pegword.services.writing import Saved
+    from pegword.session import OpenSession
 
 __version__ = "0.1.0"
 
@@ -53,12 +55,15 @@ __all__ = [
     "NewerDatabase",
     "NotFound",
     "OpenMemories",
+    "OpenSession",
     "Page",
     "PegwordError",
     "ReadOnly",
+    "Removed",
     "Saved",
     "Scope",
     "SearchResult",
+    "Session",
     "Shown",
     "StorageFull",
     "Term",
@@ -77,15 +82,17 @@ _ERRORS = (
     "Unavailable VersionMismatch"
 )
 _NAMES_IN = {
-    "pegword.core.caller": "Scope",
+    "pegword.core.caller": "Scope Session",
     "pegword.core.errors": _ERRORS,
     "pegword.core.memory": "Memory Version",
     "pegword.embedded": "OpenMemories open_memories",
     "pegword.services.finding": "Hit",
     "pegword.services.memories": "Page SearchResult",
     "pegword.services.receipts": "Considered Explanation Term",
+    "pegword.services.removing": "Removed",
     "pegword.services.turns": "Shown Turn",
     "pegword.services.writing": "Saved",
+    "pegword.session": "OpenSession",
 }
 _HOME = {name: module for module, names in _NAMES_IN.items() for name in names.split()}
 

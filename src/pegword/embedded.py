@@ -1,13 +1,12 @@
 """The embedded library: memories in this process, on the same file that the server and the command line use."""
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
-from functools import wraps
-from inspect import signature
 from pathlib import Path
 from types import TracebackType
-from typing import Any, ParamSpec, Self, TypeVar
+from typing import Self
 
+from pegword.arguments import CHECKS, Conversation, Time, as_messages, check_path, checked
 from pegword.assembly import clock_us, open_services, random_id
 from pegword.core.caller import Caller, Scope, Session, scope_of, scopes_of
 from pegword.core.errors import Invalid, Unavailable
@@ -16,90 +15,14 @@ from pegword.core.times import NEVER_WORD
 from pegword.services.bundle import Services
 from pegword.services.memories import LIST_DEFAULT, SEARCH_DEFAULT, Page, SearchResult
 from pegword.services.receipts import Explanation
+from pegword.services.removing import Removed
 from pegword.services.turns import Turn
 from pegword.services.writing import Changes, Saved
+from pegword.session import OpenSession
 from pegword.settings import POSTGRES_SCHEMES, Settings, checked_path, database_of, load, local_user_name
 
 CREDENTIAL = "library"
 URL_PREFIXES = ("sqlite:", *POSTGRES_SCHEMES)
-
-INTEGER_MIN, INTEGER_MAX = -(2**63), 2**63 - 1
-
-Time = datetime | str | float
-Conversation = str | Sequence[Mapping[str, Any]]
-
-P = ParamSpec("P")
-R = TypeVar("R")
-
-
-def _checked(method: Callable[P, R]) -> Callable[P, R]:
-    """*method*, with each argument held against its annotation before anything is done: `Invalid` names the one at fault."""
-    form = signature(method)
-    checks = {name: _CHECKS[parameter.annotation] for name, parameter in form.parameters.items() if name != "self"}
-
-    @wraps(method)
-    def checking(*arguments: P.args, **named: P.kwargs) -> R:
-        for name, value in form.bind(*arguments, **named).arguments.items():
-            if name in checks:
-                checks[name](value, name)
-        return method(*arguments, **named)
-
-    return checking
-
-
-def _is(what: str, test: Callable[[Any], bool]) -> Callable[[Any, str], None]:
-    """A check that an argument is *what*."""
-
-    def check(value: Any, field: str) -> None:
-        if not test(value):
-            raise Invalid(f"{field} must be {what}: it is {'None' if value is None else f'of type {type(value).__name__}'}", field=field)
-
-    return check
-
-
-def _check_integer(value: Any, field: str) -> None:
-    _is("an integer", _is_integer)(value, field)
-    if not INTEGER_MIN <= value <= INTEGER_MAX:
-        raise Invalid(f"{field} must be an integer of 64 bits", field=field)
-
-
-def _check_messages(value: Any, field: str) -> None:
-    _is("a text or a sequence of messages", lambda v: isinstance(v, Sequence) and not isinstance(v, bytes | bytearray))(value, field)
-    for at, message in enumerate(() if isinstance(value, str) else value):
-        _is("a mapping with role and content", lambda v: isinstance(v, Mapping))(message, f"{field}[{at}]")
-
-
-def _is_texts(value: Any) -> bool:
-    # a text is a sequence of texts too, and its letters are not what was meant
-    one = isinstance(value, str | Mapping) or not isinstance(value, Collection)
-    return not one and all(isinstance(part, str) for part in value)
-
-
-def _is_integer(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool)
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, float) or (_is_integer(value) and INTEGER_MIN <= value <= INTEGER_MAX)
-
-
-def _or_none(check: Callable[[Any, str], None]) -> Callable[[Any, str], None]:
-    return lambda value, field: None if value is None else check(value, field)
-
-
-_check_text = _is("a text", lambda v: isinstance(v, str))
-_CHECKS: Mapping[object, Callable[[Any, str], None]] = {
-    str: _check_text,
-    str | None: _or_none(_check_text),
-    int: _check_integer,
-    int | None: _or_none(_check_integer),
-    bool: _is("True or False", lambda v: isinstance(v, bool)),
-    float | None: _or_none(_is("a number", _is_number)),
-    Sequence[str] | None: _or_none(_is("a sequence of texts", _is_texts)),
-    Time | None: _or_none(_is("a datetime, a text or a number of seconds", lambda v: isinstance(v, datetime | str) or _is_number(v))),
-    Conversation: _check_messages,
-}
-_check_path = _or_none(_is("a path or a text", lambda v: isinstance(v, str | Path)))
 
 
 def open_memories(
@@ -128,9 +51,9 @@ def open_memories(
         Invalid: The path, the user's name or a setting cannot be used.
         Unavailable: The file cannot be opened or is held by somebody else.
     """
-    _check_path(database, "database")
-    _check_path(config, "config")
-    _CHECKS[str | None](user, "user")
+    check_path(database, "database")
+    check_path(config, "config")
+    CHECKS[str | None](user, "user")
     in_force = settings if settings is not None else load(None if config is None else Path(config))
     place: Path | str
     if database is None:
@@ -175,7 +98,7 @@ class OpenMemories:
             self._closed = True
             self._services.close()
 
-    @_checked
+    @checked
     def save(
         self,
         name: str,
@@ -225,17 +148,17 @@ class OpenMemories:
         )  # fmt: skip
         return self._open().memories.save(self._caller, draft)
 
-    @_checked
+    @checked
     def get(self, name: str, *, scope: str = "global", scope_id: str = "") -> Memory:
         """The memory of that name, expired or not. Counts an access. Raises `NotFound`."""
         return self._open().memories.get(self._caller, self._scope(scope, scope_id), name)
 
-    @_checked
+    @checked
     def get_by_id(self, memory_id: str) -> Memory:
         """The memory of that id, expired or not. Counts an access. Raises `NotFound`."""
         return self._open().memories.get_by_id(self._caller, memory_id)
 
-    @_checked
+    @checked
     def search(
         self,
         query: str,
@@ -256,7 +179,7 @@ class OpenMemories:
             self._caller, visible, query, kind=kind, tag=tag, limit=_limit(limit), include_expired=include_expired
         )
 
-    @_checked
+    @checked
     def list(
         self,
         *,
@@ -271,7 +194,7 @@ class OpenMemories:
         visible = scopes_of(self._caller, scope, scope_id)
         return self._open().memories.list(self._caller, visible, kind=kind, tag=tag, limit=_limit(limit), include_expired=include_expired)
 
-    @_checked
+    @checked
     def update(
         self,
         memory_id: str,
@@ -295,27 +218,27 @@ class OpenMemories:
         )  # fmt: skip
         return self._open().memories.update(self._caller, memory_id, changes)
 
-    @_checked
+    @checked
     def versions(self, memory_id: str) -> tuple[Version, ...]:
         """Every version of a memory, newest first; the first one is how it stands."""
         return self._open().memories.versions(self._caller, memory_id)
 
-    @_checked
+    @checked
     def revert(self, memory_id: str, version: int, *, expected_version: int | None = None) -> Saved:
         """Make a memory say again what it said at *version*, as a new version by this agent. Raises `NotFound`."""
         return self._open().memories.revert(self._caller, memory_id, version, expected_version=expected_version)
 
-    @_checked
+    @checked
     def delete(self, name: str, *, scope: str = "global", scope_id: str = "") -> Memory:
         """Delete the memory of that name for good, with its versions; return what it was. Raises `NotFound`."""
         return self._open().memories.delete(self._caller, self._scope(scope, scope_id), name)
 
-    @_checked
+    @checked
     def delete_by_id(self, memory_id: str) -> Memory:
         """Delete the memory of that id for good, with its versions; return what it was. Raises `NotFound`."""
         return self._open().memories.delete_by_id(self._caller, memory_id)
 
-    @_checked
+    @checked
     def turn(
         self,
         messages: Conversation,
@@ -335,13 +258,58 @@ class OpenMemories:
             k: At most so many memories, 1 to 50; default setting ``memory.relevance_k``.
             budget_chars: At most so many characters; default setting ``memory.budget_chars``.
         """
-        said = [{"role": "user", "content": messages}] if isinstance(messages, str) else messages
+        said = as_messages(messages)
         return self._open().turns.turn(self._caller, Session(workstream_id), said, mode=mode, k=k, budget_chars=budget_chars)
 
-    @_checked
+    @checked
     def explain(self, receipt: str) -> Explanation:
         """Why a turn of this user showed what it showed. Receipts are kept 7 days. Raises `NotFound`."""
         return self._open().turns.explain(self._caller, receipt)
+
+    @checked
+    def session(
+        self,
+        *,
+        kind: str = "",
+        workstream_id: str = "",
+        shared: bool = False,
+        project_id: str = "",
+        persona: str = "",
+        parent_id: str = "",
+        resumed: bool = False,
+    ) -> OpenSession:
+        """Make a session: one conversation, with the scopes that belong to it. Nothing of it can be changed later.
+
+        Args:
+            kind: ``interactive`` (default), or ``coordinator``: one that has the coordinator scope of its user, and nothing else.
+            workstream_id: The workstream that it belongs to.
+            shared: The workstream is one with members.
+            project_id: The project that is attached to it; its user must be a member.
+            persona: Name of its persona.
+            parent_id: The session whose child it is: it has that one's user, workstream and project, and ends with it.
+            resumed: The conversation began before this store knew of it.
+
+        Raises:
+            NotFound: There is no such parent, project or shared workstream for this user.
+        """
+        made = self._open().sessions.create(
+            self._caller, kind=kind, workstream_id=workstream_id, shared=shared, project_id=project_id, persona=persona,
+            parent_id=parent_id, resumed=resumed,
+        )  # fmt: skip
+        return OpenSession(self._open, self._caller, made.session_id)
+
+    @checked
+    def session_by_id(self, session_id: str) -> OpenSession:
+        """A session of this user that was made before, closed or not. Raises `NotFound`."""
+        return OpenSession(self._open, self._caller, self._open().sessions.get(self._caller, session_id).session_id)
+
+    @checked
+    def delete_workstream(self, workstream_id: str, *, with_memories: bool = False) -> Removed:
+        """Delete a workstream of this user: its sessions close, and *with_memories* its memories go for good.
+
+        Raises `Conflict`, and changes nothing, where it holds memories and *with_memories* is not said.
+        """
+        return self._open().removing.workstream(self._caller, workstream_id, with_memories=with_memories)
 
     def _open(self) -> Services:
         if self._closed:

@@ -30,7 +30,7 @@ def test_to_everybody_else_it_is_absent(services: Services, alice: Caller, bob: 
     """Foreign and unknown answer alike, to another user and to a service that did not make it."""
     hers = services.sessions.create(alice).session_id
     for caller in (bob, host):
-        for session_id in (hers, "none", "é"):
+        for session_id in (hers, "none", "é", "\0"):
             for ask in (services.sessions.get, services.sessions.close, services.sessions.resume):
                 with pytest.raises(NotFound, match=r"^Session not found$"):
                     ask(caller, session_id)
@@ -155,3 +155,22 @@ def test_two_coordinators_of_a_user_share_what_no_other_session_sees(services: S
                 ask()  # type: ignore[no-untyped-call]
     with pytest.raises(NotFound):
         services.memories.get_by_id(alice, saved.memory_id)
+
+
+def test_what_a_session_saw_is_explained_to_those_who_see_it(services: Services, alice: Caller, bob: Caller, host: Caller) -> None:
+    """A receipt tells of words and numbers: a coordinator's is absent outside of coordinators, an interactive one's inside of them."""
+    coordinator = services.sessions.create(host, kind="coordinator", user="alice")
+    interactive = services.sessions.create(host, user="alice", workstream_id="ws1")
+    services.memories.save(host, Draft("plan", "quokka", session_scope(host, coordinator)), coordinator)
+    ask = [{"role": "user", "content": "quokka"}]
+    theirs, hers = (services.turns.turn(host, session, ask).receipt for session in (coordinator, interactive))
+
+    assert ["plan"] == [c.name for c in services.turns.explain(host, theirs, coordinator).considered]
+    assert theirs == services.turns.explain(alice, theirs, coordinator).receipt
+    assert hers == services.turns.explain(alice, hers).receipt == services.turns.explain(host, hers, interactive).receipt
+    for caller, receipt, session in (
+        (alice, theirs, None), (alice, theirs, interactive), (host, theirs, interactive), (host, theirs, None), (host, hers, None),
+        (alice, hers, coordinator), (bob, hers, None), (bob, theirs, services.sessions.create(bob, kind="coordinator")),
+    ):  # fmt: skip
+        with pytest.raises(NotFound, match="Receipt not found"):
+            services.turns.explain(caller, receipt, session)

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from pegword.cli import keeping, people, reading, saving, serving, tooling, turning, upkeep
+from pegword.cli import keeping, people, reading, saving, serving, sessions, sharing, tooling, turning, upkeep
 from pegword.cli.asking import expanded
 from pegword.cli.failing import EXIT_CODES
 
@@ -57,4 +57,7 @@ def build() -> typer.Typer:
         app.command(name)(expanded(command))
     app.add_typer(people.users, name="user")
     app.add_typer(people.keys, name="key")
+    app.add_typer(sessions.sessions, name="session")
+    app.add_typer(sharing.projects, name="project")
+    app.add_typer(sharing.workstreams, name="workstream")
     return app

@@ -5,8 +5,9 @@ from typing import TYPE_CHECKING, Any
 from pegword.cli.times import time_text
 
 if TYPE_CHECKING:
+    from pegword.core.caller import Session
     from pegword.core.memory import Memory, Version
-    from pegword.core.people import Key, User
+    from pegword.core.people import Key, SharedScope, User
     from pegword.services.memories import Page, SearchResult
     from pegword.services.receipts import Explanation
     from pegword.services.turns import Turn
@@ -183,3 +184,40 @@ def tool_result(result: "ToolResult", settings: "Settings") -> dict[str, Any]:
             for m in result.memories
         ],
     }  # fmt: skip
+
+
+def session(s: "Session") -> dict[str, Any]:
+    """A session, with what its user may do at this moment."""
+    from pegword.core.caller import scope_words
+
+    access = "write" if s.project_write else "read"
+    return {
+        "session_id": s.session_id,
+        "kind": s.kind,
+        "user": "" if s.anonymous else s.user_name,
+        "user_id": "" if s.anonymous else s.user_id,
+        "workstream_id": s.workstream_id,
+        "shared": s.workstream_shared,
+        "project_id": s.project_id,
+        "project_access": access if s.project_id else "none",
+        "persona": s.persona,
+        "memory": s.memory,
+        "parent_id": s.parent_id,
+        "scopes": list(scope_words(s)),
+        "resumed": s.resumed,
+        "closed": s.closed,
+        "created": time_text(s.created),
+    }
+
+
+def shared(there: "SharedScope") -> dict[str, Any]:
+    """A project or a workstream with members."""
+    return {
+        "kind": there.scope.kind,
+        "id": there.scope.id,
+        "title": there.title,
+        "owner": there.owner_name,
+        "members": [{"user": member.user_name, "write": member.write} for member in there.members],
+        "archived": there.archived,
+        "created": time_text(there.created),
+    }

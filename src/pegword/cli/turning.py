@@ -8,8 +8,10 @@ import typer
 from pegword.cli import output, shapes
 from pegword.cli.asking import AsUser
 from pegword.cli.inputs import messages_of
+from pegword.cli.opening import Opened
 
 if TYPE_CHECKING:
+    from pegword.core.caller import Caller, Session
     from pegword.services.receipts import Explanation
 
 TERMS_SHOWN_MAX = 8
@@ -27,6 +29,9 @@ def turn(
     workstream: Annotated[
         str, typer.Option("--workstream", metavar="ID", help="The workstream that the session belongs to.", show_default=False)
     ] = "",
+    session: Annotated[
+        str, typer.Option("--session", metavar="SESSION", help="The session, instead of a workstream.", show_default=False)
+    ] = "",
     mode: Annotated[str, typer.Option("--mode", metavar="MODE", help="Where the block will stand: system or tail.")] = "system",
     k: Annotated[int | None, typer.Option("-k", metavar="N", min=1, help="At most this many memories; default memory.relevance_k.")] = None,
     budget: Annotated[
@@ -41,14 +46,13 @@ def turn(
     Prints the block for the model and the hint after it. The last three user messages count.
     Nothing relevant: no block, which is a good answer. No message: the newest memories.
     """
-    from pegword.core.caller import Session
-
     messages = messages_of(message or [], messages_file)
     with ask.opened() as store:
         caller = store.caller(ask.user)
         turns = store.services.turns
-        answer = turns.turn(caller, Session(workstream), messages, mode=mode, k=k, budget_chars=budget)
-        explanation = turns.explain(caller, answer.receipt) if explain else None
+        belongs_to = _session(store, caller, session, workstream)
+        answer = turns.turn(caller, belongs_to, messages, mode=mode, k=k, budget_chars=budget)
+        explanation = turns.explain(caller, answer.receipt, belongs_to) if explain else None
         if ask.as_json:
             shape = shapes.turn(answer, store.settings)
             output.document(shape if explanation is None else {**shape, "explanation": shapes.explanation(explanation)})
@@ -59,6 +63,16 @@ def turn(
             if answer.text:
                 output.say()
             _explain(explanation)
+
+
+def _session(store: Opened, caller: "Caller", session_id: str, workstream: str) -> "Session":
+    """The session that was named, or an interactive one in the workstream that was."""
+    from pegword.core.caller import Session
+    from pegword.core.errors import Invalid
+
+    if session_id and workstream:
+        raise Invalid("say --session or --workstream, not both; a session has its workstream", field="session")
+    return store.services.sessions.get(caller, session_id) if session_id else Session(workstream)
 
 
 def _explain(e: "Explanation") -> None:

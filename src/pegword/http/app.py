@@ -17,7 +17,7 @@ from starlette.datastructures import Headers
 from pegword import __version__
 from pegword.core.caller import Caller
 from pegword.core.errors import Invalid, PegwordError, Unavailable
-from pegword.http import docs_page, health, native, tooling, turnstone
+from pegword.http import docs_page, health, native, sessions, sharing, tooling, turnstone
 from pegword.http.auth import Names, caller_of
 from pegword.http.failures import Overloaded, Reply, accident, failure
 from pegword.http.openapi import document
@@ -49,7 +49,7 @@ _log = logging.getLogger("pegword.http")
 
 def create_app(services: Services, settings: Settings) -> "App":
     """The application that serves *services* under *settings*: every face of the server. It closes nothing when it ends."""
-    routes = [*turnstone.ROUTES, *native.ROUTES, *tooling.ROUTES, *health.ROUTES]
+    routes = [*turnstone.ROUTES, *native.ROUTES, *tooling.ROUTES, *sessions.ROUTES, *sharing.ROUTES, *health.ROUTES]
     described = document(routes, __version__)
     as_json, as_html = msgspec.json.encode(described), docs_page.page(described)
     routes += [

@@ -6,8 +6,7 @@ from typing import Annotated, Any, ClassVar
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from pegword.core.caller import Session
-from pegword.core.errors import Invalid, NotFound
+from pegword.core.errors import Invalid
 from pegword.core.memory import NEVER, parse_time
 from pegword.http.explained import Explained, explained
 from pegword.http.memory_fields import (
@@ -26,6 +25,7 @@ from pegword.http.memory_fields import (
     expected_version,
 )
 from pegword.http.routing import Answer, Call, Route
+from pegword.http.session_fields import SessionRef, session_of
 from pegword.http.shapes import (
     SCORE_DIGITS,
     Deleted,
@@ -71,23 +71,22 @@ class RevertBody(Body, kw_only=True):
     expected_version: Expected | None = None
 
 
-class TurnSession(msgspec.Struct, kw_only=True):
-    """The conversation that a turn belongs to."""
-
-    workstream_id: str | None = None
-    id: Annotated[str | None, Meta(description="a session made before; there are none yet")] = None
-
-
 class TurnBody(Body, kw_only=True):
     """The conversation so far, of which the last three user messages count."""
 
     messages: Annotated[
         list[dict[str, Any]], Meta(description="in the shapes of OpenAI or Anthropic: role, and content as a text or a list of parts")
     ]
-    session: TurnSession | None = None
+    session: SessionRef | None = None
     mode: Annotated[str, Meta(description="where the block will stand", extra_json_schema={"enum": list(MODES)})] = "system"
     k: Annotated[int | None, Meta(description=f"memories shown, 1 to {K_MAX}; above is capped", extra_json_schema={"minimum": 1})] = None
     budget_chars: Annotated[int | None, Meta(description="characters of the block", extra_json_schema={"minimum": BUDGET_CHARS_MIN})] = None
+
+
+class ExplainQuery(msgspec.Struct, kw_only=True):
+    """In which session to explain."""
+
+    session: Annotated[str, Meta(description="the session of the turn; needed where that one has scopes that only sessions have")] = ""
 
 
 class TurnMemory(msgspec.Struct, kw_only=True):
@@ -157,12 +156,9 @@ def revert_memory(call: Call, body: RevertBody) -> Answer:
 
 def take_turn(call: Call, body: TurnBody) -> Answer:
     """The memories that belong in a turn of a conversation."""
-    session = body.session or TurnSession()
-    if session.id:
-        raise NotFound("Session not found")
     turn = call.services.turns.turn(
         call.caller,
-        Session(session.workstream_id or ""),
+        session_of(call, body.session),
         [_message(at, message) for at, message in enumerate(body.messages)],
         mode=body.mode,
         k=body.k,
@@ -171,9 +167,10 @@ def take_turn(call: Call, body: TurnBody) -> Answer:
     return Answer(_turn_answer(call, turn))
 
 
-def explain_turn(call: Call) -> Answer:
+def explain_turn(call: Call, query: ExplainQuery) -> Answer:
     """Why a turn showed what it showed; kept 7 days."""
-    return Answer(explained(call.services.turns.explain(call.caller, call.path["receipt"])))
+    session = session_of(call, SessionRef(id=query.session)) if query.session else None
+    return Answer(explained(call.services.turns.explain(call.caller, call.path["receipt"], session)))
 
 
 def _message(at: int, message: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -220,5 +217,5 @@ ROUTES = (
     Route("GET", _ONE + "/versions", list_versions, "read", VersionPage),
     Route("POST", _ONE + "/revert", revert_memory, "write", SavedRecord, RevertBody, conditional=True),
     Route("POST", _TURN, take_turn, "read", TurnAnswer, TurnBody, body_bytes_max=TURN_BYTES_MAX),
-    Route("GET", _TURN + "/{receipt}", explain_turn, "read", Explained, settles=True),
+    Route("GET", _TURN + "/{receipt}", explain_turn, "read", Explained, query=ExplainQuery, settles=True),
 )

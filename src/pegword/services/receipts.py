@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from pegword.core import render
-from pegword.core.caller import Caller, Scope
+from pegword.core.caller import Caller, Scope, Visible
 from pegword.core.errors import Damaged, NotFound
 from pegword.core.memory import Memory, Version
 from pegword.core.text import Analyser
@@ -109,8 +109,8 @@ class Prepared:
     scopes: tuple[str, ...]
 
 
-def prepared(receipt: str, caller: Caller, frame: Frame, findings: Findings, weighed: Sequence[Weighed]) -> Prepared:
-    """All that a turn's receipt will say. Nothing of the query's postings is kept alive by it."""
+def prepared(receipt: str, caller: Caller, visible: Visible, frame: Frame, findings: Findings, weighed: Sequence[Weighed]) -> Prepared:
+    """All that the receipt of a turn over *visible* will say. Nothing of the query's postings is kept alive by it."""
     read = {w.position for w in weighed}
     others = [i for i in range(min(len(findings.ranked.documents), CONSIDERED_MAX)) if i not in read]
     ranks = [w.position for w in weighed if w.position != NOT_RANKED]
@@ -132,7 +132,10 @@ def prepared(receipt: str, caller: Caller, frame: Frame, findings: Findings, wei
         [term, int(findings.ranked.frequency[i]), float(findings.ranked.idf[i]), [m for m, t in enumerate(findings.messages) if i in t]]
         for i, term in enumerate(findings.found.terms)
     ]
-    head = _dumped({"frame": asdict(frame), "terms": terms, "left_out": findings.found.left_out, "left_out_n": findings.found.left_out_n})
+    seen = {"scopes": visible.keys, "workstreams_of": visible.own_workstreams_of}
+    head = _dumped(
+        {"frame": asdict(frame), **seen, "terms": terms, "left_out": findings.found.left_out, "left_out_n": findings.found.left_out_n}
+    )
     shown = tuple(w.memory.memory_id for w in weighed if w.shown)
     scopes = sorted({w.memory.scope.key for w in weighed} | {key for (key, _), _ in out})
     return Prepared(receipt, caller.user_id, frame.at, head, tuple(lines), tuple(out), shown, tuple(scopes))
@@ -152,12 +155,17 @@ def keep(tx: Tx, kept: Prepared) -> None:
     memory_rows.accessed(tx, kept.shown, kept.at)
 
 
-def explain(tx: Tx, receipt: str, caller: Caller, analyser: Analyser, now: int) -> Explanation:
-    """Read a receipt of the caller's own and work out the block again from the versions that it names."""
+def explain(tx: Tx, receipt: str, caller: Caller, visible: Visible, analyser: Analyser, now: int) -> Explanation:
+    """Read a receipt of the caller's own and work out the block again from the versions that it names.
+
+    Absent unless all that the turn looked at is *visible*: its terms and numbers tell of the scopes that they were counted in.
+    """
     rows = receipt_rows.get(tx, receipt.replace("\0", ""))
     if not rows or rows[0][0] or rows[0][1] != caller.user_id or rows[0][2] < now - KEPT_US:
         raise NotFound("Receipt not found")
     head = json.loads(rows[0][4])
+    if not visible.covers(Visible(tuple(map(Scope.from_key, head["scopes"])), head["workstreams_of"])):
+        raise NotFound("Receipt not found")
     frame = Frame(**head["frame"])
     terms = tuple(Term(term, n, idf, tuple(messages)) for term, n, idf, messages in head["terms"])
     considered, notes = [], []

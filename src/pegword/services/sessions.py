@@ -179,7 +179,8 @@ def _places(caller: Caller, session: Session) -> tuple[Scope | None, Scope | Non
 
 
 def _found(tx: Tx, caller: Caller, session_id: str, what: str = "Session") -> Session:
-    session = session_rows.get(tx, session_id, caller.user_id, service=_is_service(caller)) if session_id.isascii() else None
+    sound = session_id.isascii() and session_id.isprintable()
+    session = session_rows.get(tx, session_id, caller.user_id, service=_is_service(caller)) if sound else None
     if session is None:
         raise NotFound(f"{what} not found", field="session")
     return session

@@ -5,9 +5,9 @@ them says so. Who may do what is read anew each time, so that what is taken away
 """
 
 import secrets
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
-from pegword.core.caller import SCOPE_ID_CHARS_MAX, Caller, Scope, project_scope, shared_workstream
+from pegword.core.caller import SCOPE_ID_CHARS_MAX, Caller, Scope, project_scope, reach, shared_workstream
 from pegword.core.errors import Forbidden, Invalid, NotFound
 from pegword.core.memory import checked_text, checked_word
 from pegword.core.people import SharedScope
@@ -68,6 +68,15 @@ class Sharing:
         letter = scope_shared(kind, "").key[0]
         with self._engine.read() as tx:
             return sharing_rows.newest(tx, letter, caller.user_id, min(limit, LIST_MAX))
+
+    def own_workstreams(self, caller: Caller, *, limit: int = LIST_DEFAULT) -> Sequence[tuple[str, int]]:
+        """The ids of the workstreams of the caller's user that hold memories, by id, and how many each holds that are indexed."""
+        caller.require("read")
+        if limit < 1:
+            raise Invalid(f"limit must be at least 1: it is {limit}", field="limit")
+        with self._engine.read() as tx:
+            found = sharing_rows.held_by(tx, *reach(caller).key_range, limit=min(limit, LIST_MAX))
+        return [(Scope.from_key(key).id, count) for key, count in found]
 
     def set_member(self, caller: Caller, kind: str, scope_id: str, user: str, *, write: bool) -> SharedScope:
         """Make a user a member, or change what they may do."""

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from pegword.core import render
-from pegword.core.caller import Caller, Session, acting, session_reach
+from pegword.core.caller import Caller, Session, Visible, acting, reach, session_reach
 from pegword.core.context import recent_texts
 from pegword.core.errors import Invalid, NotFound
 from pegword.core.memory import Memory, checked_word
@@ -121,24 +121,26 @@ class Turns:
         weighed = receipts.with_room(weighed, rendered.shown)
         receipt = self._new_id()
         frame = receipts.Frame(mode, k, budget, limits.preview_chars, in_scope, now)
-        kept = receipts.prepared(receipt, caller, frame, findings, weighed)
+        kept = receipts.prepared(receipt, caller, visible, frame, findings, weighed)
         self._housekeeper.later(lambda tx: receipts.keep(tx, kept))
         shown = tuple(Shown(w.memory, w.score) for w in weighed if w.shown)
         return Turn(rendered.text, render.hint(in_scope), in_scope, receipt, shown)
 
-    def explain(self, caller: Caller, receipt: str) -> Explanation:
+    def explain(self, caller: Caller, receipt: str, session: Session | None = None) -> Explanation:
         """Why a turn showed what it showed: its receipt, and the block rendered again from the versions that it saw. Kept 7 days; only for
-        its own user."""
+        its own user, and what a session saw that nobody sees outside of it only in a *session* that sees it."""
         caller.require("read")
+        who = caller if session is None else acting(caller, session)
+        visible = reach(who) if session is None else session_reach(who, session)
         try:
-            return self._explain(caller, receipt)
+            return self._explain(who, receipt, visible)
         except NotFound:  # it may be waiting to be written
             self._housekeeper.flush(RECEIPT_WAIT_S)
-            return self._explain(caller, receipt)
+            return self._explain(who, receipt, visible)
 
-    def _explain(self, caller: Caller, receipt: str) -> Explanation:
+    def _explain(self, caller: Caller, receipt: str, visible: Visible) -> Explanation:
         with self._engine.read() as tx:
-            return receipts.explain(tx, receipt, caller, self._analyser, self._clock())
+            return receipts.explain(tx, receipt, caller, visible, self._analyser, self._clock())
 
 
 def _weighed(findings: Findings, newest: Sequence[Memory], k: int) -> list[Weighed]:

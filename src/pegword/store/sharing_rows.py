@@ -28,6 +28,7 @@ _MAY_WRITE = """
     SELECT 1 FROM shared_scopes AS s JOIN scope_members AS m ON m.scope_key = s.scope_key
     WHERE s.scope_key = ? AND s.deleted_at IS NULL AND s.archived_at IS NULL AND m.user_id = ? AND m.may_write = 1
 """
+_HELD_BY = "SELECT scope_key, n FROM ix_scope WHERE scope_key >= ? AND scope_key < ? AND n > 0 ORDER BY scope_key LIMIT ?"
 _DELETED = "SELECT 1 FROM shared_scopes WHERE scope_key = ? AND owner = ? AND deleted_at IS NOT NULL"
 _MARK_DELETED = "UPDATE shared_scopes SET deleted_at = ? WHERE scope_key = ?"
 _FORGET = ("DELETE FROM scope_members WHERE scope_key = ?", "DELETE FROM shared_scopes WHERE scope_key = ? AND deleted_at IS NOT NULL")
@@ -73,6 +74,11 @@ def may_write(tx: Tx, scope: Scope, user_id: str) -> bool:
 def is_deleted(tx: Tx, scope: Scope, owner: str) -> bool:
     """Whether that user's scope is marked deleted, and its memories are not all gone."""
     return bool(tx.rows(_DELETED, (scope.key, owner)))
+
+
+def held_by(tx: Tx, low: str, high: str, *, limit: int) -> list[tuple[str, int]]:
+    """The keys from *low* to below *high* of the scopes that hold memories, and how many are in the index of each."""
+    return [(key, count) for key, count in tx.rows(_HELD_BY, (low, high, limit))]
 
 
 def mark_deleted(tx: Tx, scope: Scope, now: int) -> None:
