@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from pegword.services.turns import Shown, Turn
     from pegword.services.writing import Saved
     from pegword.session import OpenSession
+    from pegword.tool.calling import ToolResult
 
 __version__ = "0.1.0"
 
@@ -68,6 +69,7 @@ __all__ = [
     "StorageFull",
     "Term",
     "TooLarge",
+    "ToolResult",
     "Turn",
     "Unauthenticated",
     "Unavailable",
@@ -93,6 +95,7 @@ _NAMES_IN = {
     "pegword.services.turns": "Shown Turn",
     "pegword.services.writing": "Saved",
     "pegword.session": "OpenSession",
+    "pegword.tool.calling": "ToolResult",
 }
 _HOME = {name: module for module, names in _NAMES_IN.items() for name in names.split()}
 

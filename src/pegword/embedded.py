@@ -20,6 +20,7 @@ from pegword.services.turns import Turn
 from pegword.services.writing import Changes, Saved
 from pegword.session import OpenSession
 from pegword.settings import POSTGRES_SCHEMES, Settings, checked_path, database_of, load, local_user_name
+from pegword.tool.calling import MemoryTool
 
 CREDENTIAL = "library"
 URL_PREFIXES = ("sqlite:", *POSTGRES_SCHEMES)
@@ -69,7 +70,8 @@ def open_memories(
     except BaseException:
         services.close()
         raise
-    return OpenMemories(services, services.access.agent(owner, CREDENTIAL))
+    tool = MemoryTool(services, kind_word=in_force.kind_word, content_chars_max=lambda: in_force.memory_max_content)
+    return OpenMemories(services, services.access.agent(owner, CREDENTIAL), tool)
 
 
 class OpenMemories:
@@ -81,8 +83,9 @@ class OpenMemories:
     does not allow, `Unavailable` for what may work later, such as a call after `close`.
     """
 
-    def __init__(self, services: Services, caller: Caller) -> None:
+    def __init__(self, services: Services, caller: Caller, tool: MemoryTool) -> None:
         self._services = services
+        self._tool = tool
         self._caller = caller
         self._closed = False
 
@@ -296,12 +299,13 @@ class OpenMemories:
             self._caller, kind=kind, workstream_id=workstream_id, shared=shared, project_id=project_id, persona=persona,
             parent_id=parent_id, resumed=resumed,
         )  # fmt: skip
-        return OpenSession(self._open, self._caller, made.session_id)
+        return OpenSession(self._open, self._tool, self._caller, made.session_id)
 
     @checked
     def session_by_id(self, session_id: str) -> OpenSession:
         """A session of this user that was made before, closed or not. Raises `NotFound`."""
-        return OpenSession(self._open, self._caller, self._open().sessions.get(self._caller, session_id).session_id)
+        found = self._open().sessions.get(self._caller, session_id)
+        return OpenSession(self._open, self._tool, self._caller, found.session_id)
 
     @checked
     def delete_workstream(self, workstream_id: str, *, with_memories: bool = False) -> Removed:

@@ -2,13 +2,15 @@
 
 from collections.abc import Callable
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 from pegword.arguments import Conversation, as_messages, checked
 from pegword.core.caller import Caller, Session
+from pegword.core.errors import Unavailable
 from pegword.services.bundle import Services
 from pegword.services.receipts import Explanation
 from pegword.services.turns import Turn
+from pegword.tool.calling import MemoryTool, ToolResult, failed
 
 
 class OpenSession:
@@ -17,8 +19,9 @@ class OpenSession:
     What it has is looked up at each call: a project that was archived, or whose member its user is no longer, is gone at once.
     """
 
-    def __init__(self, opened: Callable[[], Services], caller: Caller, session_id: str) -> None:
+    def __init__(self, opened: Callable[[], Services], tool: MemoryTool, caller: Caller, session_id: str) -> None:
         self._opened = opened
+        self._tool = tool
         self._caller = caller
         self._id = session_id
 
@@ -45,7 +48,7 @@ class OpenSession:
         *persona* is this one's unless given. Raises `Conflict` when this one is closed.
         """
         made = self._opened().sessions.create(self._caller, parent_id=self._id, persona=persona)
-        return OpenSession(self._opened, self._caller, made.session_id)
+        return OpenSession(self._opened, self._tool, self._caller, made.session_id)
 
     @checked
     def turn(self, messages: Conversation, *, mode: str = "system", k: int | None = None, budget_chars: int | None = None) -> Turn:
@@ -60,6 +63,26 @@ class OpenSession:
     def explain(self, receipt: str) -> Explanation:
         """Why a turn of this session showed what it showed. Receipts are kept 7 days. Raises `NotFound`."""
         return self._opened().turns.explain(self._caller, receipt, self.record)
+
+    @checked
+    def tool_schema(self, *, dialect: str = "openai") -> dict[str, Any] | None:
+        """The `memory` tool as this session offers it to its model, to be handed on as it is; None where its persona has no memory.
+
+        *dialect* is ``openai``, ``anthropic`` or ``mcp``. Raises `Conflict` when the session is closed.
+        """
+        return self._tool.schema(self._caller, self.record, dialect)
+
+    def call_tool(self, arguments: object) -> ToolResult:
+        """Do what a model asks of the `memory` tool, and give the text for it back: `ToolResult.text`, errors too.
+
+        *arguments* are what the model wrote: an object, or its JSON text; whatever they are, the answer is a text. Raises `Conflict` when
+        the session is closed.
+        """
+        self._opened()
+        try:
+            return self._tool.call(self._caller, self.record, arguments)
+        except Unavailable as error:
+            return failed(error)
 
     def close(self) -> None:
         """Close the session and its children. Closing it again does nothing."""

@@ -139,13 +139,13 @@ def test_bob_reaches_nothing_of_alices_through_the_tool(alice: httpx2.Client, bo
         {"action": "list", "scope": "user", "user_id": "alice", "scope_id": "ws"},
         {"action": "list", "scope": "workstream", "scope_id": "ws"},
     ):  # fmt: skip
-        answer = bob.post(PATH, json={"workstream_id": "ws", "arguments": arguments}).json()
+        answer = bob.post(PATH, json={"session": {"workstream_id": "ws"}, "arguments": arguments}).json()
         assert answer["memories"] == []
         assert "No memories" in answer["text"]
     for action in ("get", "delete"):
         for scope in ("user", "workstream"):
             arguments = {"action": action, "name": "vault", "scope": scope}
-            assert bob.post(PATH, json={"workstream_id": "ws", "arguments": arguments}).json()["is_error"]
+            assert bob.post(PATH, json={"session": {"workstream_id": "ws"}, "arguments": arguments}).json()["is_error"]
     assert 2 == alice.get("/v1/api/memories").json()["total"]
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from pegword.cli import output
 
 if TYPE_CHECKING:
-    from pegword.core.caller import Caller
+    from pegword.core.caller import Caller, Session
     from pegword.core.people import User
     from pegword.services.bundle import Services
     from pegword.settings import Settings
@@ -31,6 +31,15 @@ class Opened:
     def caller(self, name: str | None) -> "Caller":
         """Who a command acts for: a person typed it, so it is a human's."""
         return self.services.access.person(self.user(name))
+
+    def session(self, caller: "Caller", session_id: str, workstream: str) -> "Session":
+        """The session that was named, or an interactive one in the workstream that was."""
+        from pegword.core.caller import Session
+        from pegword.core.errors import Invalid
+
+        if session_id and workstream:
+            raise Invalid("say --session or --workstream, not both; a session has its workstream", field="session")
+        return self.services.sessions.get(caller, session_id) if session_id else Session(workstream)
 
 
 @contextmanager

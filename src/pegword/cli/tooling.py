@@ -1,6 +1,6 @@
 """The command tool: what a model is offered, and what it would be answered."""
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -8,10 +8,6 @@ from pegword.cli import output, shapes
 from pegword.cli.asking import AsUser
 from pegword.cli.failing import INVALID
 from pegword.cli.inputs import content_of
-from pegword.cli.opening import Opened
-
-if TYPE_CHECKING:
-    from pegword.core.caller import Caller, Session
 
 CREDENTIAL = "tool"
 
@@ -44,7 +40,7 @@ def tool(
     with ask.opened(makes=arguments is not None) as store:
         model = MemoryTool(store.services, kind_word=store.settings.kind_word, content_chars_max=lambda: store.settings.memory_max_content)
         caller = store.services.access.agent(store.user(ask.user), CREDENTIAL)
-        where = _session(store, caller, session, workstream)
+        where = store.session(caller, session, workstream)
         if arguments is None:
             output.document(model.schema(caller, where, dialect))
             return
@@ -55,13 +51,3 @@ def tool(
             output.say(result.text)
         if result.is_error:
             raise typer.Exit(INVALID)
-
-
-def _session(store: Opened, caller: "Caller", session_id: str, workstream: str) -> "Session":
-    """The session that was named, or an interactive one in the workstream that was."""
-    from pegword.core.caller import Session
-    from pegword.core.errors import Invalid
-
-    if session_id and workstream:
-        raise Invalid("say --session or --workstream, not both; a session has its workstream", field="session")
-    return store.services.sessions.get(caller, session_id) if session_id else Session(workstream)

@@ -8,10 +8,8 @@ import typer
 from pegword.cli import output, shapes
 from pegword.cli.asking import AsUser
 from pegword.cli.inputs import messages_of
-from pegword.cli.opening import Opened
 
 if TYPE_CHECKING:
-    from pegword.core.caller import Caller, Session
     from pegword.services.receipts import Explanation
 
 TERMS_SHOWN_MAX = 8
@@ -50,7 +48,7 @@ def turn(
     with ask.opened() as store:
         caller = store.caller(ask.user)
         turns = store.services.turns
-        belongs_to = _session(store, caller, session, workstream)
+        belongs_to = store.session(caller, session, workstream)
         answer = turns.turn(caller, belongs_to, messages, mode=mode, k=k, budget_chars=budget)
         explanation = turns.explain(caller, answer.receipt, belongs_to) if explain else None
         if ask.as_json:
@@ -63,16 +61,6 @@ def turn(
             if answer.text:
                 output.say()
             _explain(explanation)
-
-
-def _session(store: Opened, caller: "Caller", session_id: str, workstream: str) -> "Session":
-    """The session that was named, or an interactive one in the workstream that was."""
-    from pegword.core.caller import Session
-    from pegword.core.errors import Invalid
-
-    if session_id and workstream:
-        raise Invalid("say --session or --workstream, not both; a session has its workstream", field="session")
-    return store.services.sessions.get(caller, session_id) if session_id else Session(workstream)
 
 
 def _explain(e: "Explanation") -> None:

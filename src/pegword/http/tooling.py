@@ -6,7 +6,9 @@ import msgspec
 from msgspec import Meta
 
 from pegword.core.caller import Session
+from pegword.core.errors import Invalid
 from pegword.http.routing import Answer, Call, Route
+from pegword.http.session_fields import SessionRef, session_of
 from pegword.http.shapes import type_word
 from pegword.http.wire import Body
 from pegword.tool.calling import MemoryTool, ToolResult
@@ -29,8 +31,7 @@ class ToolQuery(msgspec.Struct, kw_only=True):
 class ToolBody(Body, kw_only=True):
     """What a model asks of the tool."""
 
-    session: Annotated[str, Meta(description=_SESSION_ID)] = ""
-    workstream_id: Annotated[str, Meta(description=_WORKSTREAM_ID)] = ""
+    session: Annotated[str | SessionRef | None, Meta(description="the session's id, or an object as in a turn")] = None
     arguments: Annotated[
         Any, Meta(description="as the model wrote them: an object with action, or its JSON text", extra_json_schema={"type": "object"})
     ] = None
@@ -66,12 +67,12 @@ class ToolAnswer(msgspec.Struct, omit_defaults=True, kw_only=True):
 
 def offer_tool(call: Call, query: ToolQuery) -> Answer:
     """The memory tool as a session offers it to its model."""
-    return Answer(ToolOffered(tool=_tool(call).schema(call.caller, _session(call, query), query.dialect)))
+    return Answer(ToolOffered(tool=_tool(call).schema(call.caller, _of_query(call, query), query.dialect)))
 
 
 def call_tool(call: Call, body: ToolBody) -> Answer:
     """Do what a model asks of the memory tool."""
-    result = _tool(call).call(call.caller, _session(call, body), body.arguments)
+    result = _tool(call).call(call.caller, _of_body(call, body), body.arguments)
     told = tuple(memory.memory_id for memory in (*result.memories, *result.beside))
     return Answer(_answer(call, result), memories=told, lasting=result.changed)
 
@@ -80,10 +81,15 @@ def _tool(call: Call) -> MemoryTool:
     return MemoryTool(call.services, kind_word=call.settings.kind_word, content_chars_max=lambda: call.settings.memory_max_content)
 
 
-def _session(call: Call, given: ToolQuery | ToolBody) -> Session:
-    if given.session:
-        return call.services.sessions.get(call.caller, given.session)
-    return Session(given.workstream_id)
+def _of_query(call: Call, query: ToolQuery) -> Session:
+    if query.session and query.workstream_id:
+        raise Invalid("say session or workstream_id, not both; a session has its workstream", field="session")
+    return session_of(call, SessionRef(id=query.session, workstream_id=query.workstream_id))
+
+
+def _of_body(call: Call, body: ToolBody) -> Session:
+    ref = body.session
+    return session_of(call, SessionRef(id=ref) if isinstance(ref, str) else ref)
 
 
 def _answer(call: Call, result: ToolResult) -> ToolAnswer:

@@ -90,7 +90,7 @@ class MemoryTool:
         except Unavailable:
             raise
         except PegwordError as error:
-            return _error(str(error))
+            return failed(error)
 
     def _done(self, call: "_Call", arguments: object) -> ToolResult:
         request = read(arguments, _actions(call.who), call.reader.now)
@@ -220,6 +220,11 @@ def _actions(who: Caller) -> Sequence[str]:
 def _own(description: str | None, heard: Echo) -> str | None:
     """What is a description's own; one that is nothing but echo was not given."""
     return None if description is None or (heard.found and not heard.rest) else heard.rest
+
+
+def failed(error: PegwordError) -> ToolResult:
+    """What a model is told of a call that did not come about."""
+    return _error(str(error))
 
 
 def _error(sentence: str) -> ToolResult:
