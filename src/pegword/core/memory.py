@@ -7,7 +7,7 @@ import hashlib
 import re
 import unicodedata
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from pegword.core.caller import Caller, Scope
@@ -269,6 +269,11 @@ def hash_of(name: str, kind: str, description: str, content: str, tags: tuple[st
         digest.update(b"%d:" % len(data))  # the length first, so that no two records read alike
         digest.update(data)
     return digest.hexdigest()
+
+
+def hashed(memory: Memory) -> Memory:
+    """*memory* with the hash of what it says now."""
+    return replace(memory, content_hash=hash_of(memory.name, memory.kind, memory.description, memory.content, memory.tags))
 
 
 def parse_time(value: str | float, field: str) -> int:

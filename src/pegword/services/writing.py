@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from pegword.core.caller import Caller, Scope, reach
 from pegword.core.errors import Damaged, NotFound, VersionMismatch
-from pegword.core.memory import Draft, Memory, trust_of
+from pegword.core.memory import Draft, Memory, hashed, trust_of
 from pegword.core.text import Analyser
 from pegword.store import memory_rows, postings, sharing_rows
 from pegword.store.engine import Tx
@@ -69,13 +69,15 @@ class Writing:
         document = self._analyser.document(memory.content, (memory.name, memory.description, *memory.tags))
         old = (memory.slot, memory.length) if memory.slot > postings.NOT_INDEXED else None
         sitting, named = _sitting(caller, draft)
+        memory = hashed(memory)
+        if draft.tags is not None:
+            memory_rows.set_tags(tx, memory, fresh=written.outcome == "created")
+        memory_rows.add_version(tx, memory, action if written.outcome == "updated" else "save")
+        # Last, since it locks the row that counts the scope, behind which all who save there stand.
         entered = postings.enter(
             tx, memory.scope.key, document, sitting=sitting, named=named, now=now, analyser=self._analyser.name, old=old
         )
-        if draft.tags is not None:
-            memory_rows.set_tags(tx, memory, fresh=written.outcome == "created")
         memory = memory_rows.place(tx, memory, entered.slot, entered.place, document.length)
-        memory_rows.add_version(tx, memory, action if written.outcome == "updated" else "save")
         return Saved(memory, written.outcome, tuple(warnings)), entered.due
 
     def remove(self, tx: Tx, memory: Memory) -> Memory:

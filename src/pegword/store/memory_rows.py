@@ -166,10 +166,9 @@ def upsert(tx: Tx, new_id: str, draft: Draft, trust: Trust, caller: Caller, now:
 
 
 def place(tx: Tx, memory: Memory, slot: int, at: int, length: int) -> Memory:
-    """Write down where a changed memory lies in the index, and its hash; return it so."""
-    content_hash = hash_of(memory.name, memory.kind, memory.description, memory.content, memory.tags)
-    tx.run(_PLACE, (slot, at, length, content_hash, memory.memory_id))
-    return replace(memory, slot=slot, place=at, length=length, content_hash=content_hash)
+    """Write down where a changed memory lies in the index, and the hash that it has now; return it so."""
+    tx.run(_PLACE, (slot, at, length, memory.content_hash, memory.memory_id))
+    return replace(memory, slot=slot, place=at, length=length)
 
 
 def add_version(tx: Tx, m: Memory, action: str) -> None:
