@@ -7,7 +7,7 @@ from pegword.core.memory import Draft
 from pegword.services.bundle import Services
 from tests.conftest import Statements
 
-SAVE_MAX, TURN_MAX, SEARCH_MAX = 9, 6, 6
+SAVE_MAX, TURN_MAX, SEARCH_MAX = 9, 7, 6
 LONG = " ".join(f"word{n}" for n in range(300))
 
 
@@ -54,14 +54,21 @@ def test_a_search_takes_at_most_six(
 
 
 @pytest.mark.parametrize("said", [["deploying tea"], [LONG, "tea", LONG], []], ids=["words", "above the cap", "nothing"])
-def test_a_turn_takes_at_most_six_its_receipt_included(
+def test_a_turn_takes_at_most_seven_its_receipt_included(
     services: Services, alice: Caller, statements: Statements, stored: int, said: list[str]
 ) -> None:
-    """Two or three before the answer; the receipt and the access counts after it."""
-    statements.seen.clear()
-    services.turns.turn(alice, Session("w"), [{"role": "user", "content": text} for text in said])
-    before = len(statements.seen)
-    services.housekeeper.settle()
+    """Three or four before the answer, one of which reads what the session was nudged of; the receipt and the access counts after it.
 
-    assert before <= 4
-    assert len(statements.seen) <= TURN_MAX
+    A turn that nudges writes its clock too, after the answer: once in a cool-down.
+    """
+    nudged = []
+    for _ in range(2):
+        statements.seen.clear()
+        turn = services.turns.turn(alice, Session("w"), [{"role": "user", "content": text} for text in said])
+        before = len(statements.seen)
+        services.housekeeper.settle()
+        nudged.append(turn.nudge is not None)
+
+        assert before <= 4
+        assert len(statements.seen) <= TURN_MAX + nudged[-1]
+    assert [len(said) == 1, False] == nudged

@@ -22,16 +22,19 @@ ROOMS: dict[str, set[str]] = {
     "services": {"std", "core", "store", "services", "numpy"},
     "tool": {"std", "core", "services", "tool"},
     "settings": {"std", "core", "platformdirs"},
+    "live_settings": {"std", "core", "settings"},
     "http": {"std", "core", "services", "tool", "settings", "http", "starlette", "msgspec", "uvicorn", "httptools", "__init__"},
-    "cli": {"std", "core", "services", "tool", "settings", "assembly", "http", "cli", "__init__", "typer", "rich", "click"},
+    "cli": {
+        "std", "core", "services", "tool", "settings", "live_settings", "assembly", "http", "cli", "__init__", "typer", "rich", "click",
+    },
     "assembly": {"std", "core", "services", "settings", "store"},
     "arguments": {"std", "core"},
     "session": {"std", "core", "services", "tool", "arguments"},
-    "embedded": {"std", "core", "services", "tool", "settings", "assembly", "arguments", "session"},
+    "embedded": {"std", "core", "services", "tool", "settings", "live_settings", "assembly", "arguments", "session"},
     "testing": {"std", "core", "services", "settings", "assembly", "embedded"},
     "__init__": {"std", "core", "services", "tool", "embedded", "session"},
     "__main__": {"cli"},
-}
+}  # fmt: skip
 ONLY_IN: dict[str, set[str]] = {
     "numpy": {"core/ranking.py", "core/floor.py", "store", "services/finding.py"},
     "Stemmer": {"core/text.py"},
@@ -40,7 +43,7 @@ ONLY_IN: dict[str, set[str]] = {
     "psycopg_pool": {"store/postgres.py"},
     "uvicorn": {"http"},
 }
-FACES = {"http/turnstone.py", "http/native.py", "http/tooling.py", "http/sessions.py", "http/sharing.py", "http/health.py"}
+FACES = {"http/turnstone.py", "http/native.py", "http/tooling.py", "http/sessions.py", "http/events.py", "http/sharing.py", "http/health.py"}
 ENTRY_POINTS = {"pegword", "pegword.__main__", "pegword.testing"}
 
 MODULES = sorted(SOURCE.rglob("*.py"))

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
         VersionMismatch,
     )
     from pegword.core.memory import Memory, Version
+    from pegword.core.nudge import Nudge
     from pegword.embedded import OpenMemories, open_memories
     from pegword.services.finding import Hit
     from pegword.services.memories import Page, SearchResult
@@ -55,6 +56,7 @@ __all__ = [
     "Memory",
     "NewerDatabase",
     "NotFound",
+    "Nudge",
     "OpenMemories",
     "OpenSession",
     "Page",
@@ -87,6 +89,7 @@ _NAMES_IN = {
     "pegword.core.caller": "Scope Session",
     "pegword.core.errors": _ERRORS,
     "pegword.core.memory": "Memory Version",
+    "pegword.core.nudge": "Nudge",
     "pegword.embedded": "OpenMemories open_memories",
     "pegword.services.finding": "Hit",
     "pegword.services.memories": "Page SearchResult",

@@ -1,12 +1,17 @@
 """Where the parts are put together: one opened store with its services, on which the server, the command line and the library stand."""
 
 import time
+import tomllib
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from importlib import resources
 from pathlib import Path
 
 from pegword.core.errors import Invalid
+from pegword.core.memory import SECOND_US
+from pegword.core.nudge import NudgeSettings
+from pegword.core.signs import Language, language
 from pegword.core.text import Analyser
 from pegword.services import once
 from pegword.services.access import Access
@@ -14,6 +19,7 @@ from pegword.services.bundle import Services
 from pegword.services.health import Health
 from pegword.services.housekeeping import Housekeeper, Keeper
 from pegword.services.memories import Memories
+from pegword.services.nudges import Nudges, Remembered
 from pegword.services.receipts import KEPT_US
 from pegword.services.reindexing import Reindexer
 from pegword.services.removing import Removing
@@ -47,16 +53,18 @@ def open_services(
     new_id: Callable[[], str] = random_id,
     notice: Callable[[str], None] = lambda _: None,
     seen: Callable[[str], None] | None = None,
+    live: Callable[[], Settings] | None = None,
 ) -> Services:
     """Open *database*, a file or a PostgreSQL address, bring it to this program's schema, and build the services on it.
 
-    *notice* is told what an operator should know, a line each; *seen* is told every SQL statement.
+    *live* gives the settings that are in force, where those may change. *notice* is told what an operator should know, a line each;
+    *seen* is told every SQL statement.
     """
     engine = open_engine(database, create=create, notice=notice, seen=seen)
     try:
         migrate(engine)
         require_whole(engine)
-        return build_services(engine, settings, clock=clock, new_id=new_id)
+        return build_services(engine, settings, clock=clock, new_id=new_id, live=live)
     except BaseException:
         engine.close()
         raise
@@ -92,8 +100,16 @@ def opened_bare(database: Path | str, *, create: bool = False, notice: Callable[
         engine.close()
 
 
-def build_services(engine: Engine, settings: Settings, *, clock: Callable[[], int], new_id: Callable[[], str]) -> Services:
-    """The services on an engine that is open and migrated."""
+def build_services(
+    engine: Engine,
+    settings: Settings,
+    *,
+    clock: Callable[[], int],
+    new_id: Callable[[], str],
+    live: Callable[[], Settings] | None = None,
+) -> Services:
+    """The services on an engine that is open and migrated. *live* gives the settings that are in force, where those may change."""
+    live = live or (lambda: settings)
     analyser = Analyser(settings.memory_language)
     reindexer = Reindexer(engine, analyser)
 
@@ -103,21 +119,21 @@ def build_services(engine: Engine, settings: Settings, *, clock: Callable[[], in
         reindexer.run()
 
     housekeeper = Housekeeper(engine, clock=clock, reindex=finish, receipts_kept_us=KEPT_US, answers_kept_us=once.KEPT_US)
-    limits = TurnLimits(
-        settings.memory_relevance_k, settings.memory_critical_k, settings.memory_budget_chars, settings.memory_preview_chars
-    )
+    remembered, signs = Remembered(), languages()
 
     def on(engine: Engine, keeper: Keeper) -> Services:
         """Every service that reads or writes the database, on *engine*: also inside of a transaction that is open, which many may be."""
+        nudges = Nudges(engine, keeper, signs, remembered, clock=clock, new_id=new_id, settings=lambda: _nudge_settings(live()))
         return Services(
             engine,
             Memories(engine, analyser, keeper, clock=clock, new_id=new_id),
-            Turns(engine, analyser, keeper, clock=clock, new_id=new_id, limits=lambda: limits),
+            Turns(engine, analyser, keeper, nudges=nudges, clock=clock, new_id=new_id, limits=lambda: _turn_limits(live())),
             Access(engine, clock=clock),
             Sessions(engine, clock=clock, new_id=new_id),
             Sharing(engine, clock=clock),
             Removing(engine, keeper, clock=clock),
             Resembling(engine, analyser, clock=clock),
+            nudges,
             reindexer,
             housekeeper,
             Health(engine, clock=clock),
@@ -127,3 +143,18 @@ def build_services(engine: Engine, settings: Settings, *, clock: Callable[[], in
 
     services = on(engine, housekeeper)
     return services
+
+
+def languages() -> list[Language]:
+    """The signs of every language that there is a data file for, by name."""
+    files = [file for file in resources.files("pegword.core").joinpath("languages").iterdir() if file.name.endswith(".toml")]
+    tables = {file.name.removesuffix(".toml"): tomllib.loads(file.read_text(encoding="utf-8")) for file in files}
+    return [language(name, table) for name, table in sorted(tables.items())]
+
+
+def _turn_limits(settings: Settings) -> TurnLimits:
+    return TurnLimits(settings.memory_relevance_k, settings.memory_critical_k, settings.memory_budget_chars, settings.memory_preview_chars)
+
+
+def _nudge_settings(settings: Settings) -> NudgeSettings:
+    return NudgeSettings(settings.memory_nudges, settings.memory_nudge_cooldown * SECOND_US)

@@ -12,6 +12,7 @@ from pegword.core.caller import Caller, Scope, Session, scope_of, scopes_of
 from pegword.core.errors import Invalid, Unavailable
 from pegword.core.memory import NEVER, Draft, Memory, Version, parse_time
 from pegword.core.times import NEVER_WORD
+from pegword.live_settings import LiveSettings
 from pegword.services.bundle import Services
 from pegword.services.memories import LIST_DEFAULT, SEARCH_DEFAULT, Page, SearchResult
 from pegword.services.receipts import Explanation
@@ -40,7 +41,8 @@ def open_memories(
     Args:
         database: A path, or a URL: ``sqlite:///absolute/path.db`` or ``postgresql://…``. None: the one that the command line uses.
         user: Name of the user, added on first use. None: the person whose account this runs under.
-        config: A config file. None: the one that the command line uses. Read only where *settings* is None.
+        config: A config file. None: the one that the command line uses. Read only where *settings* is None; what it says in
+            ``[memory]`` may change meanwhile.
         settings: Settings that are ready, instead of reading any.
         clock: Microseconds since 1970.
         new_id: Makes the ids of memories and receipts.
@@ -63,7 +65,8 @@ def open_memories(
         place = database_of(database)
     else:
         place = checked_path(Path(database))
-    services = open_services(place, in_force, clock=clock, new_id=new_id)
+    live = LiveSettings(in_force, None if config is None else Path(config)) if settings is None else None
+    services = open_services(place, in_force, clock=clock, new_id=new_id, live=live)
     try:
         owner = services.access.ensure_user(local_user_name() if user is None else user)
         services.housekeeper.start()

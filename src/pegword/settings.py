@@ -51,8 +51,8 @@ SETTINGS: Mapping[str, Mapping[str, Setting]] = {
         "relevance_k": Setting(5, "memories shown in a turn, at most", 1, 50),
         "fetch_limit": Setting(50, "accepted and without effect: every visible memory competes", 1, 500),
         "max_content": Setting(32_768, "characters of content that the memory tool accepts", 100, 65_536),
-        "nudge_cooldown": Setting(300, "least seconds between two nudges; there are no nudges yet", 0, 31_536_000),
-        "nudges": Setting(True, "whether sessions are nudged; there are no nudges yet"),
+        "nudge_cooldown": Setting(300, "least seconds between two nudges of a session that speak of its memory", 0, 31_536_000),
+        "nudges": Setting(True, "whether turns nudge at all"),
         "budget_chars": Setting(8_000, "characters of a turn's block, at most", 200, 1_000_000),
         "preview_chars": Setting(500, "content above this is shown as its best passage; 0 shows all", 0, 65_536),
         "critical_k": Setting(3, "memories of priority critical that always show, at most", 0, 50),
@@ -100,12 +100,11 @@ class Settings:
 
 def load(config: Path | None = None, environment: Mapping[str, str] = os.environ) -> Settings:
     """Read the settings: from *config* (must exist if named), else the file of the environment, else the user's; then the environment."""
-    named = config or (Path(environment["PEGWORD_CONFIG"]) if environment.get("PEGWORD_CONFIG") else None)
-    path = named or user_config_path("pegword") / "config.toml"
+    path, named = config_file(config, environment)
     values = {f"{section}_{key}": s.default for section, keys in SETTINGS.items() for key, s in keys.items()}
     origin = dict.fromkeys(values, "default")
     warnings: list[str] = []
-    for section, table in _read(path, must=named is not None).items():
+    for section, table in _read(path, must=named).items():
         if not isinstance(table, dict):
             raise Invalid(f"{path}: {_no_section(section, table)}", field=section[:NAME_CHARS_SHOWN])
         if section not in SETTINGS:
@@ -125,6 +124,12 @@ def load(config: Path | None = None, environment: Mapping[str, str] = os.environ
     if environment.get("PEGWORD_DATABASE"):
         values["database_url"], origin["database_url"] = environment["PEGWORD_DATABASE"], "PEGWORD_DATABASE"
     return Settings(**values, origin=origin, warnings=tuple(warnings))
+
+
+def config_file(config: Path | None, environment: Mapping[str, str]) -> tuple[Path, bool]:
+    """The config file, and whether somebody named it; one that nobody named need not be there."""
+    named = config or (Path(environment["PEGWORD_CONFIG"]) if environment.get("PEGWORD_CONFIG") else None)
+    return named or user_config_path("pegword") / "config.toml", named is not None
 
 
 def checked(section: str, key: str, value: Any, where: str) -> Any:

@@ -201,12 +201,12 @@ def test_what_a_memory_says_of_another_user_is_marked_as_theirs(services: Servic
     assert '<memory name="n" type="project" scope="global" author="bob">' in block
 
 
-def test_a_turn_among_few_memories_takes_two_statements(services: Services, alice: Caller, kitchen: None, statements: Statements) -> None:
-    """Where nothing is folded yet, no block is looked for; see tests/test_budget.py for the limits."""
+def test_a_turn_among_few_memories_takes_three_statements(services: Services, alice: Caller, kitchen: None, statements: Statements) -> None:
+    """Where nothing is folded yet, no block is looked for; one reads what was nudged. See tests/test_budget.py for the limits."""
     statements.seen.clear()
     services.turns.turn(alice, Session("w1"), say("one", "two", "staging port"))
 
-    assert 2 == len(statements.seen)
+    assert 3 == len(statements.seen)
 
 
 def test_a_critical_memory_beyond_those_that_always_show_competes(services: Services, alice: Caller) -> None:

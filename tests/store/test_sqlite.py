@@ -106,14 +106,14 @@ def test_migrations_are_numbered_without_gaps() -> None:
 
 def test_a_migration_that_fails_leaves_nothing_behind(engine: SqliteEngine, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each migration is one transaction: the next start finds the old state and tries again."""
-    broken = [*migrations(), (len(migrations()) + 1, "broken.sql", "CREATE TABLE half (x BIGINT); CREATE TABLE half (x BIGINT)")]
+    broken = [*migrations(), (migrations()[-1][0] + 1, "broken.sql", "CREATE TABLE half (x BIGINT); CREATE TABLE half (x BIGINT)")]
     monkeypatch.setattr("pegword.store.migrate.migrations", lambda: broken)
     with pytest.raises(apsw.SQLError):
         migrate(engine)
 
     with engine.read() as tx:
         assert [] == tx.rows("SELECT name FROM sqlite_schema WHERE name = 'half'")
-        assert len(broken) - 1 == tx.rows("SELECT max(number) FROM schema_migrations")[0][0]
+        assert broken[-2][0] == tx.rows("SELECT max(number) FROM schema_migrations")[0][0]
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ from typing import Any
 import httpx2
 import pytest
 
+from pegword.core.nudge import TEXTS
 from tests.wire.conftest import save
 
 ASK = {"role": "user", "content": "On which day do we deploy?"}
@@ -31,7 +32,7 @@ def test_a_turn_answers_block_hint_text_and_what_is_in_it(alice: httpx2.Client) 
         ),
         "hint": answer["hint"],
         "text": f"{answer['block']}\n\n{answer['hint']}",
-        "nudge": None,
+        "nudge": {"kind": "start", "text": TEXTS["start"]},
         "in_scope": 2,
         "receipt": answer["receipt"],
         "memories": [

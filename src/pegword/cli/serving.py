@@ -35,16 +35,18 @@ def serve(
     from pegword.assembly import open_services
     from pegword.http.app import create_app
     from pegword.http.server import run
+    from pegword.live_settings import LiveSettings
     from pegword.settings import database_of, load
 
     logging.basicConfig(format="%(asctime)s %(levelname)s %(name)s: %(message)s", level=logging.WARNING)
     settings = load(ask.config).with_flags(database_url=ask.database, server_host=host, server_port=port)
     _check_host(settings, said=host is not None)
     output.warn(settings.warnings, as_json=ask.as_json)
-    services = open_services(database_of(settings.database_url), settings, notice=output.note)
+    live = LiveSettings(settings, ask.config, tell=output.note)
+    services = open_services(database_of(settings.database_url), settings, notice=output.note, live=live)
     try:
         services.housekeeper.start()
-        app = create_app(services, settings)
+        app = create_app(services, settings, live)
 
         def listening(on: int) -> None:
             _tell(services, settings, on, ask.config, as_json=ask.as_json)

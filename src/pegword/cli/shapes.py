@@ -101,6 +101,7 @@ def turn(result: "Turn", settings: "Settings") -> dict[str, Any]:
         "block": result.block,
         "hint": result.hint,
         "text": result.text,
+        "nudge": {"kind": result.nudge.kind, "text": result.nudge.text} if result.nudge else None,
         "in_scope": result.in_scope,
         "receipt": result.receipt,
         "memories": [

@@ -98,7 +98,7 @@ class Session:
     for somebody who is no user, and has no user scope. *workstream_id* and *project_id* are "" when it has none;
     *workstream_shared* marks a workstream with members; *workstream_write* and *project_write* say whether its user may write there.
     *persona* is the name of its persona, *memory* whether that one has memories at all. *parent_id* is set for a child. *resumed* says
-    that it was taken up again. *created* in microseconds since 1970.
+    that it was taken up again, *resumed_at* when. Times in microseconds since 1970.
     """
 
     workstream_id: str = ""
@@ -114,6 +114,7 @@ class Session:
     memory: bool = True
     parent_id: str = ""
     resumed: bool = False
+    resumed_at: int = 0
     anonymous: bool = False
     closed: bool = False
     created: int = 0

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from pegword.core.nudge import TEXTS
 from pegword.core.ranking import MESSAGE_WEIGHTS
 
 USER_MESSAGES_READ = len(MESSAGE_WEIGHTS)
@@ -22,7 +23,7 @@ def recent_texts(messages: Sequence[Mapping[str, Any]]) -> list[str]:
     for message in reversed(messages):
         if message.get("role") != "user":
             continue
-        text = _OWN_BLOCK.sub(" ", " ".join(_texts(message.get("content")))).strip()
+        text = said_in(message)
         if len(text) > MESSAGE_CHARS_READ:
             half = MESSAGE_CHARS_READ // 2
             text = f"{text[:half]} {text[-half:]}"
@@ -33,7 +34,15 @@ def recent_texts(messages: Sequence[Mapping[str, Any]]) -> list[str]:
     return texts
 
 
-def _texts(content: Any) -> Iterable[str]:
+def said_in(message: Mapping[str, Any]) -> str:
+    """What *message* says: its text parts, without our own blocks and nudges that came along; "" when that is nothing."""
+    text = _OWN_BLOCK.sub(" ", " ".join(texts_of(message.get("content"))))
+    for nudge in TEXTS.values():
+        text = text.replace(nudge, " ")
+    return text.strip()
+
+
+def texts_of(content: Any) -> Iterable[str]:
     """The text parts of a message's content; a part of any other type says nothing here."""
     if isinstance(content, str):
         yield content

@@ -17,7 +17,7 @@ from starlette.datastructures import Headers
 from pegword import __version__
 from pegword.core.caller import Caller
 from pegword.core.errors import Invalid, PegwordError, Unavailable
-from pegword.http import docs_page, health, native, sessions, sharing, tooling, turnstone
+from pegword.http import docs_page, events, health, native, sessions, sharing, tooling, turnstone
 from pegword.http.auth import Names, caller_of
 from pegword.http.failures import Overloaded, Reply, accident, failure
 from pegword.http.openapi import document
@@ -47,16 +47,19 @@ _ENDING = Unavailable("the server is ending, and it is not known whether this wa
 _log = logging.getLogger("pegword.http")
 
 
-def create_app(services: Services, settings: Settings) -> "App":
-    """The application that serves *services* under *settings*: every face of the server. It closes nothing when it ends."""
-    routes = [*turnstone.ROUTES, *native.ROUTES, *tooling.ROUTES, *sessions.ROUTES, *sharing.ROUTES, *health.ROUTES]
+def create_app(services: Services, settings: Settings, live: Callable[[], Settings] | None = None) -> "App":
+    """The application that serves *services* under *settings*: every face of the server. It closes nothing when it ends.
+
+    *live* gives the settings that are in force, where those may change.
+    """
+    routes = [*turnstone.ROUTES, *native.ROUTES, *tooling.ROUTES, *sessions.ROUTES, *events.ROUTES, *sharing.ROUTES, *health.ROUTES]
     described = document(routes, __version__)
     as_json, as_html = msgspec.json.encode(described), docs_page.page(described)
     routes += [
         Route("GET", "/openapi.json", lambda _: Answer(as_json), "", None, quick=True),
         Route("GET", "/docs", lambda _: Answer(as_html, headers=docs_page.HEADERS), "", None, quick=True),
     ]
-    return App(services, settings, Table(routes))
+    return App(services, settings, Table(routes), live or (lambda: settings))
 
 
 @dataclass(slots=True)
@@ -72,10 +75,11 @@ class _Request:
 class App:
     """The ASGI application. It keeps nothing of one request for another."""
 
-    def __init__(self, services: Services, settings: Settings, table: Table) -> None:
+    def __init__(self, services: Services, settings: Settings, table: Table, live: Callable[[], Settings]) -> None:
         self.table = table
         self._services = services
         self._settings = settings
+        self._live = live
         self._names = Names(settings.server_host)
         self._bodies = Bodies()
         self._in_work = 0
@@ -147,7 +151,7 @@ class App:
         """The call of a caller who has the right that the route asks for."""
         caller = caller_of(self._services.access, request.headers)
         caller.require(route.right)
-        call = Call(self._services, self._settings, caller, path)
+        call = Call(self._services, self._live(), caller, path)
         if not route.may_write:
             return call
         expected = version_of(request.headers.getlist("if-match"))

@@ -8,6 +8,7 @@ from msgspec import UNSET, Meta, UnsetType
 
 from pegword.core.errors import Invalid
 from pegword.core.memory import NEVER, parse_time
+from pegword.core.nudge import KINDS
 from pegword.http.explained import Explained, explained
 from pegword.http.memory_fields import (
     Claim,
@@ -100,13 +101,20 @@ class TurnMemory(msgspec.Struct, kw_only=True):
     score: float
 
 
+class TurnNudge(msgspec.Struct, kw_only=True):
+    """A reminder of the memory, or that the model goes in circles."""
+
+    kind: Annotated[str, Meta(extra_json_schema={"enum": list(KINDS)})]
+    text: Annotated[str, Meta(description="fixed for each kind: nothing that was stored or said is in it")]
+
+
 class TurnAnswer(msgspec.Struct, omit_defaults=True, kw_only=True):
     """What to put before the model: `text` is block, blank line, hint. An empty block is a good answer."""
 
     block: str
     hint: str
     text: str
-    nudge: Annotated[dict[str, str] | None, Meta(description="not given yet")]
+    nudge: Annotated[TurnNudge | None, Meta(description="a reminder for the model, to stand after the last message; null for none")]
     in_scope: int
     receipt: Annotated[str, Meta(description="asks GET /v1/api/turn/{receipt} why")]
     memories: list[TurnMemory]
@@ -200,8 +208,9 @@ def _turn_answer(call: Call, turn: Turn) -> TurnAnswer:
         )
         for m, score in ((shown.memory, shown.score) for shown in turn.shown)
     ]  # fmt: skip
+    nudge = TurnNudge(kind=turn.nudge.kind, text=turn.nudge.text) if turn.nudge else None
     return TurnAnswer(
-        block=turn.block, hint=turn.hint, text=turn.text, nudge=None, in_scope=turn.in_scope, receipt=turn.receipt, memories=memories,
+        block=turn.block, hint=turn.hint, text=turn.text, nudge=nudge, in_scope=turn.in_scope, receipt=turn.receipt, memories=memories,
         warnings=list(call.warnings),
     )  # fmt: skip
 

@@ -7,6 +7,7 @@ from pegword.services.access import Access
 from pegword.services.health import Health
 from pegword.services.housekeeping import Housekeeper, Keeper
 from pegword.services.memories import Memories
+from pegword.services.nudges import Nudges
 from pegword.services.reindexing import Reindexer
 from pegword.services.removing import Removing
 from pegword.services.resembling import Resembling
@@ -31,6 +32,7 @@ class Services:
     sharing: Sharing
     removing: Removing
     resembling: Resembling
+    nudges: Nudges
     reindexer: Reindexer
     housekeeper: Housekeeper
     health: Health

@@ -13,7 +13,7 @@ from itertools import islice
 from typing import Protocol
 
 from pegword.core.errors import PegwordError, Unavailable
-from pegword.store import folding, once_rows, receipt_rows
+from pegword.store import folding, nudge_rows, once_rows, receipt_rows
 from pegword.store.engine import Engine, Tx
 from pegword.store.sweeping import sweep
 
@@ -21,6 +21,7 @@ WAITING_MAX = 1_000
 AT_ONCE = 100
 SWEEP_EVERY_S = 30.0
 JOIN_S = 8.0
+MARKS_KEPT_US = 366 * 24 * 3_600 * 1_000_000  # longer than any cool-down
 
 _log = logging.getLogger("pegword.housekeeping")
 
@@ -172,13 +173,14 @@ class Housekeeper:
             self._cut_log = self._cut_log or not done
 
     def sweep(self) -> None:
-        """Take what has expired out of the index, and forget receipts and kept answers that are old enough."""
+        """Take what has expired out of the index, and forget receipts, kept answers, and what nudges noted, once old enough."""
         now = self._clock()
         for key in sweep(self._engine, now):
             self._scopes[key] = None
         self._engine.write(lambda tx: receipt_rows.drop_before(tx, now - self._receipts_kept_us))
         while self._engine.write(lambda tx: once_rows.drop_before(tx, now - self._answers_kept_us)):
             pass
+        self._engine.write(lambda tx: nudge_rows.drop_before(tx, now, now - MARKS_KEPT_US))
 
     def _try(self, work: Callable[[], object]) -> bool:
         """Run *work*; what goes wrong is logged, for nobody waits for it. False when the database takes nothing now."""

@@ -108,8 +108,9 @@ class Sessions:
             session = _held(tx, caller, session_id)
             if session.parent_id and _found(tx, caller, session.parent_id).closed:
                 raise Conflict("the session's parent is closed; resume that first", field="session", code="session_closed")
-            session_rows.resume(tx, session.session_id, self._clock())
-            return replace(session, resumed=True, closed=False)
+            now = self._clock()
+            session_rows.resume(tx, session.session_id, now)
+            return replace(session, resumed=True, resumed_at=now, closed=False)
 
         return self._engine.write(work)
 

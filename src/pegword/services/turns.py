@@ -9,10 +9,12 @@ from pegword.core.caller import Caller, Session, Visible, acting, reach, session
 from pegword.core.context import recent_texts
 from pegword.core.errors import Invalid, NotFound
 from pegword.core.memory import Memory, checked_word
+from pegword.core.nudge import Nudge
 from pegword.core.text import Analyser
 from pegword.services import receipts
 from pegword.services.finding import NOT_RANKED, Findings, find
 from pegword.services.housekeeping import Keeper
+from pegword.services.nudges import Nudges
 from pegword.services.receipts import Explanation, Weighed
 from pegword.store import memory_rows
 from pegword.store.engine import Engine
@@ -44,13 +46,15 @@ class Shown:
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """What to put before the model: *block* ("" is a good answer) and *hint*. *receipt* asks later why."""
+    """What to put before the model: *block* ("" is a good answer) and *hint*. *receipt* asks later why. *nudge*, where there
+    is one, goes after the last message."""
 
     block: str
     hint: str
     in_scope: int
     receipt: str
     shown: tuple[Shown, ...]
+    nudge: Nudge | None = None
 
     @property
     def text(self) -> str:
@@ -67,6 +71,7 @@ class Turns:
         analyser: Analyser,
         housekeeper: Keeper,
         *,
+        nudges: Nudges,
         clock: Callable[[], int],
         new_id: Callable[[], str],
         limits: Callable[[], TurnLimits],
@@ -77,6 +82,7 @@ class Turns:
         self._clock = clock
         self._new_id = new_id
         self._limits = limits
+        self._nudges = nudges
 
     def turn(
         self,
@@ -107,6 +113,7 @@ class Turns:
         filters = Filters(now, include_doubted=False)
         with self._engine.read() as tx:
             findings = find(tx, self._analyser, visible, texts, filters=filters, limit=k, critical_k=limits.critical_k, floor=True)
+            noted = self._nudges.noted(tx, caller, session)
             newest = [] if texts else memory_rows.newest(tx, visible, filters, k + len(findings.critical))
         expired = sum(1 for m in findings.found.marked if 0 < m.expires_at <= now)
         in_scope = findings.found.postings.memories - expired
@@ -124,7 +131,8 @@ class Turns:
         kept = receipts.prepared(receipt, caller, visible, frame, findings, weighed)
         self._housekeeper.later(lambda tx: receipts.keep(tx, kept))
         shown = tuple(Shown(w.memory, w.score) for w in weighed if w.shown)
-        return Turn(rendered.text, render.hint(in_scope), in_scope, receipt, shown)
+        nudge = self._nudges.nudge(caller, session, noted, messages, memories=in_scope, now=now)
+        return Turn(rendered.text, render.hint(in_scope), in_scope, receipt, shown, nudge)
 
     def explain(self, caller: Caller, receipt: str, session: Session | None = None) -> Explanation:
         """Why a turn showed what it showed: its receipt, and the block rendered again from the versions that it saw. Kept 7 days; only for

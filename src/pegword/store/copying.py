@@ -99,6 +99,9 @@ TABLES = (
         """kind user_id anonymous made_by credential workstream_id workstream_key project_key persona memory parent_id created
         resumed_at closed_at""",
     ),
+    _table("nudge_marks", "session_key kind", "at"),
+    _table("nudge_events", "session_key event_id", "kind channel at valid_until"),
+    _table("nudge_calls", "session_key", "fingerprint times at"),
     _table("removals", "scope_key", "before_slot asked_at"),
     _table("receipts", "receipt_id memory_id", "user_id at version body"),
     _table("once_answers", "once_id", "fingerprint at status headers body"),

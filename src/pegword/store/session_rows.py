@@ -114,6 +114,7 @@ def _session(row: Row) -> Session:
         memory=bool(memory),
         parent_id=parent_id,
         resumed=resumed_at is not None,
+        resumed_at=resumed_at or 0,
         anonymous=bool(anonymous),
         closed=closed_at is not None,
         created=created,
