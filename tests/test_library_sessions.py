@@ -1,11 +1,12 @@
 """Sessions of the embedded library."""
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
 from pegword import Conflict, Invalid, NotFound, OpenMemories
-from pegword.testing import memories_in_memory
+from pegword.testing import FrozenClock, memories_in_memory
 
 
 @pytest.fixture
@@ -75,3 +76,29 @@ def test_a_workstream_is_deleted_when_that_is_said(memories: OpenMemories) -> No
 
     assert 1 == memories.delete_workstream("ws1", with_memories=True).memories
     assert 0 == memories.list(scope="workstream").total
+
+
+def test_a_session_tells_of_a_denial_and_the_next_turn_nudges() -> None:
+    """And a session that is taken up again resumes; a text alone is what the user says next."""
+    clock = FrozenClock()
+    with memories_in_memory("alice", clock=clock) as memories:
+        memories.save("tea", "She drinks green tea.")
+        with memories.session() as session:
+            told = [session.turn("hello").nudge]
+            clock.advance(600)
+            assert session.report("denial", channel="any")
+            told.append(session.turn("what now?").nudge)
+            assert [False, False, True] == [session.report("tool_call", tool="run", arguments={"a": 1}) for _ in range(3)]
+        clock.advance(600)
+        session.resume()
+        told.append(session.turn("and on").nudge)
+
+    assert ["start", "denial", "resume"] == [nudge.kind if nudge else "" for nudge in told]
+
+
+@pytest.mark.parametrize("wrong", [{"kind": 3}, {"kind": "denial", "valid_s": "1"}, {"kind": "tool_call", "tool": "x", "arguments": [1]}])
+def test_what_can_be_no_event_is_refused_by_name(wrong: dict[str, Any]) -> None:
+    with memories_in_memory("alice") as memories, memories.session() as session, pytest.raises(Invalid) as refusal:
+        session.report(**wrong)
+
+    assert list(wrong)[-1] == refusal.value.field

@@ -43,7 +43,15 @@ ONLY_IN: dict[str, set[str]] = {
     "psycopg_pool": {"store/postgres.py"},
     "uvicorn": {"http"},
 }
-FACES = {"http/turnstone.py", "http/native.py", "http/tooling.py", "http/sessions.py", "http/events.py", "http/sharing.py", "http/health.py"}
+FACES = {
+    "http/turnstone.py",
+    "http/native.py",
+    "http/tooling.py",
+    "http/sessions.py",
+    "http/events.py",
+    "http/sharing.py",
+    "http/health.py",
+}
 ENTRY_POINTS = {"pegword", "pegword.__main__", "pegword.testing"}
 
 MODULES = sorted(SOURCE.rglob("*.py"))

@@ -13,6 +13,7 @@ INTEGER_MIN, INTEGER_MAX = -(2**63), 2**63 - 1
 
 Time = datetime | str | float
 Conversation = str | Sequence[Mapping[str, Any]]
+CallArguments = str | Mapping[str, Any]
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -84,6 +85,7 @@ CHECKS: Mapping[object, Callable[[Any, str], None]] = {
     Sequence[str] | None: _or_none(_is("a sequence of texts", _is_texts)),
     Time | None: _or_none(_is("a datetime, a text or a number of seconds", lambda v: isinstance(v, datetime | str) or _is_number(v))),
     Conversation: _check_messages,
+    CallArguments: _is("a text or a mapping", lambda v: isinstance(v, str | Mapping)),
 }
 check_path = _or_none(_is("a path or a text", lambda v: isinstance(v, str | Path)))
 

@@ -4,10 +4,11 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Any, Self
 
-from pegword.arguments import Conversation, as_messages, checked
+from pegword.arguments import CallArguments, Conversation, as_messages, checked
 from pegword.core.caller import Caller, Session
 from pegword.core.errors import Unavailable
 from pegword.services.bundle import Services
+from pegword.services.nudges import VALID_S
 from pegword.services.receipts import Explanation
 from pegword.services.turns import Turn
 from pegword.tool.calling import MemoryTool, ToolResult, failed
@@ -58,6 +59,20 @@ class OpenSession:
         """
         services, said = self._opened(), as_messages(messages)
         return services.turns.turn(self._caller, self.record, said, mode=mode, k=k, budget_chars=budget_chars)
+
+    @checked
+    def report(self, kind: str, *, channel: str = "", valid_s: int = VALID_S, tool: str = "", arguments: CallArguments = "") -> bool:
+        """Tell of something that happened, so that a later turn may nudge; return whether it waits for one now.
+
+        Args:
+            kind: ``denial``, ``tool_error`` or another kind of nudge; ``tool_call``; ``cancel`` when the user broke off.
+            channel: Which turn may take it: ``user``, ``tool``, ``any`` or ``quiet``; "" is the kind's own.
+            valid_s: Seconds after which no turn takes it, 1 to 86,400.
+            tool: Of a ``tool_call``, the tool; the third identical call in a row makes a ``repeat``.
+            arguments: Of a ``tool_call``, its arguments, as a text or a mapping. Only a hash is kept.
+        """
+        services = self._opened()
+        return services.nudges.report(self._caller, self.record, kind, channel=channel, valid_s=valid_s, tool=tool, arguments=arguments)
 
     @checked
     def explain(self, receipt: str) -> Explanation:

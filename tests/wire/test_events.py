@@ -42,17 +42,12 @@ def test_what_is_reported_waits_for_a_turn(alice: httpx2.Client, hers: str, kind
     assert (200, {"kind": kind, "waits": True}) == (answer.status_code, answer.json())
 
 
-def test_a_denial_is_reported_and_the_next_turn_nudges(server: Site, alice: httpx2.Client, hers: str) -> None:
+def test_a_denial_is_reported_and_the_next_turn_nudges(alice: httpx2.Client, hers: str) -> None:
     """Through a turn of that session; kind and fixed text."""
-    assert server.services is not None
     report(alice, hers, kind="denial", channel="any", valid_s=60)
-    told = server.services.sessions
-    session = told.get(server.services.access.agent(server.services.access.ensure_user("alice"), "key:test"), hers)
-    caller = server.services.access.agent(server.services.access.ensure_user("alice"), "key:test")
-    nudge = server.services.turns.turn(caller, session, AT_TOOL).nudge
+    answer = alice.post("/v1/api/turn", json={"messages": AT_TOOL, "session": {"id": hers}}).json()
 
-    assert nudge is not None
-    assert ("denial", TEXTS["denial"]) == (nudge.kind, nudge.text)
+    assert {"kind": "denial", "text": TEXTS["denial"]} == answer["nudge"]
 
 
 def test_the_third_identical_call_makes_an_event(alice: httpx2.Client, hers: str) -> None:

@@ -42,6 +42,11 @@ def tool(action: str, name: str = "from_the_tool", **more: Any) -> dict[str, Any
     return {"arguments": {"action": action, "name": name, **more}}
 
 
+def event(client: httpx2.Client) -> tuple[Asks, Asks]:
+    path = f"/v1/api/sessions/{client.post('/v1/api/sessions', json={}).json()['session_id']}/events"
+    return (path, {"kind": "tool_call", "tool": "run"}), (path, {"kind": "tool_call", "tool": "look"})
+
+
 def by_name(client: httpx2.Client) -> tuple[Asks, Asks]:
     save(client, "goes")
     return (f"{ALL}/goes", None), (f"{ALL}/stays", None)
@@ -58,6 +63,7 @@ EXAMPLES: dict[tuple[str, str], Callable[[httpx2.Client], tuple[Asks, Asks]]] = 
     ("PATCH", ONE + "/{memory_id}"): lambda client: by_id(client, "", {"content": f"Patched {WORD}."}),
     ("DELETE", ONE + "/{memory_id}"): by_id,
     ("POST", ONE + "/{memory_id}/revert"): lambda client: by_id(client, "/revert", {"version": 1}),
+    ("POST", "/v1/api/sessions/{session_id}/events"): event,
     ("POST", TOOL): lambda _: ((TOOL, tool("save", content=f"Ask the {WORD} first.")), (TOOL, tool("save", content="Other."))),
 }
 
