@@ -26,6 +26,9 @@ _DEAD = "SELECT slot FROM ix_dead WHERE scope_key = ?"
 
 def cut(scope_key: str, term: str, postings: bytes) -> Iterator[BlockRow]:
     """The rows of ix_block that hold packed *postings*."""
+    if 0 < len(postings) <= _BLOCK_BYTES:  # as nearly all are
+        yield scope_key, term, first_slot(postings), len(postings) // POSTING_BYTES, postings
+        return
     for start in range(0, len(postings), _BLOCK_BYTES):
         some = postings[start : start + _BLOCK_BYTES]
         yield scope_key, term, first_slot(some), len(some) // POSTING_BYTES, some

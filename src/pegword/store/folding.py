@@ -22,9 +22,9 @@ _COUNTS = "SELECT tail_n, dead_n, n FROM ix_scope WHERE scope_key = ?"
 _TAIL = "SELECT slot, place, length, counts, marks, unspelt FROM ix_tail WHERE scope_key = ? ORDER BY slot LIMIT ?"
 _LAST_BLOCKS = """
     SELECT b.term, b.postings FROM ix_block AS b
-    JOIN (SELECT term, max(first_slot) AS first_slot FROM ix_block WHERE scope_key = ? AND {terms} GROUP BY term) AS last
-        ON last.term = b.term AND last.first_slot = b.first_slot
-    WHERE b.scope_key = ? AND b.n < ?
+    WHERE b.scope_key = ? AND {terms} AND b.n < ? AND NOT EXISTS (
+        SELECT 1 FROM ix_block AS later
+        WHERE later.scope_key = b.scope_key AND later.term = b.term AND later.first_slot > b.first_slot)
 """
 _CUT_TAIL = "DELETE FROM ix_tail WHERE scope_key = ? AND slot <= ?"
 _FOLDED = "UPDATE ix_scope SET tail_n = tail_n - ?, version = version + 1 WHERE scope_key = ?"
@@ -89,8 +89,8 @@ def _last_blocks(tx: Tx, scope_key: str, terms: Sequence[str]) -> dict[str, byte
     found: dict[str, bytes] = {}
     for start in range(0, len(terms), TERMS_AT_ONCE):
         some = terms[start : start + TERMS_AT_ONCE]
-        sql = _LAST_BLOCKS.replace("{terms}", among("term", len(some)))
-        found.update(tx.rows(sql, (scope_key, *padded(some), scope_key, BLOCK_POSTINGS_MAX)))
+        sql = _LAST_BLOCKS.replace("{terms}", among("b.term", len(some)))
+        found.update(tx.rows(sql, (scope_key, *padded(some), BLOCK_POSTINGS_MAX)))
     return found
 
 

@@ -93,11 +93,12 @@ class Gathered:
 
     def add(self, slot: int, place: int, length: int, counts: Mapping[str, int]) -> None:
         """Take in one memory; slots must come in rising order."""
+        common = packed(slot, 0, place, length)
         for term, count in counts.items():
             postings = self._by_term.get(term)
             if postings is None:
                 postings = self._by_term[term] = array("Q")
-            postings.append(packed(slot, count, place, length))
+            postings.append(common | count << 32)
 
     def terms(self) -> list[str]:
         """The terms that were taken in, in order."""
