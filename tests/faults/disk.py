@@ -18,9 +18,9 @@ import apsw
 SECTOR = 512
 _numbers = itertools.count()
 _ACTIONS = {"write": apsw.SQLITE_IOERR_WRITE, "flush": apsw.SQLITE_IOERR_FSYNC, "cut": apsw.SQLITE_IOERR_TRUNCATE,
-            "remove": apsw.SQLITE_IOERR_DELETE, "read": apsw.SQLITE_IOERR_READ}  # fmt: skip
+            "remove": apsw.SQLITE_IOERR_DELETE, "flush names": apsw.SQLITE_IOERR_DIR_FSYNC, "read": apsw.SQLITE_IOERR_READ}  # fmt: skip
 
-# Told before each action: what it is (write, flush, cut, remove, read) and the file's name. It may raise, or end the process.
+# Told of each action: what it is (write, flush, cut, remove, flush names, read) and the file's name. It may raise, or end the process.
 Fault = Callable[[str, str], None]
 
 
@@ -39,6 +39,8 @@ class Disk(apsw.VFS):
     def xDelete(self, path: str, flush: bool) -> None:  # noqa: N802
         self.fault("remove", Path(path).name)
         super().xDelete(path, flush)
+        if flush:
+            self.fault("flush names", Path(path).name)
 
     def xGetLastError(self) -> tuple[int, str]:  # noqa: N802
         return (self.said, os.strerror(self.said)) if self.said else super().xGetLastError()
@@ -112,7 +114,6 @@ class PowerDisk(Disk):
 
     def __init__(self, last: int) -> None:
         self.left = last
-        self.actions = 0
         self._kept: dict[str, _Kept] = {}
         self._gone: list[tuple[str, _Kept]] = []
         super().__init__()
@@ -123,29 +124,28 @@ class PowerDisk(Disk):
         return self.left <= 0
 
     def xOpen(self, name: str | apsw.URIFilename | None, flags: list[int]) -> "PowerFile":  # noqa: N802
-        self.lit()
+        self.lit("read")
         return PowerFile(self, name, flags)
 
     def xDelete(self, path: str, flush: bool) -> None:  # noqa: N802
-        self.lit()
+        self.lit("remove")
         kept = self._kept.pop(path, None)
         if kept is not None and not kept.fresh:
             self._gone.append((path, kept))
-        self.act()
+        self.act("remove")
         if flush:
             self.flush_names()
         apsw.VFS.xDelete(self, path, False)
 
-    def lit(self) -> None:
-        """Refuse when the power is gone."""
+    def lit(self, action: str) -> None:
+        """Refuse *action* when the power is gone."""
         if self.dark:
-            raise apsw.IOError("the power is gone")
+            self.fail(action)
 
-    def act(self) -> None:
+    def act(self, action: str) -> None:
         """Count one action that changes something; it is half done when the power goes."""
-        self.actions += 1
         self.left -= 1
-        self.lit()
+        self.lit(action)
 
     def kept(self, path: str) -> _Kept:
         """What is known of a file, which may be new."""
@@ -187,24 +187,24 @@ class PowerFile(apsw.VFSFile):
         super().__init__("", name, flags)
 
     def xRead(self, amount: int, offset: int) -> bytes:  # noqa: N802
-        self._disk.lit()
+        self._disk.lit("read")
         return super().xRead(amount, offset)
 
     def xWrite(self, data: bytes, offset: int) -> None:  # noqa: N802
-        self._disk.lit()
+        self._disk.lit("write")
         self._kept.since.append((offset, bytes(data)))
-        self._disk.act()
+        self._disk.act("write")
         super().xWrite(data, offset)
 
     def xTruncate(self, size: int) -> None:  # noqa: N802
-        self._disk.lit()
+        self._disk.lit("cut")
         self._kept.since.append((size, None))
-        self._disk.act()
+        self._disk.act("cut")
         super().xTruncate(size)
 
     def xSync(self, flags: int) -> None:  # noqa: N802, ARG002
-        self._disk.lit()
-        self._disk.act()
+        self._disk.lit("flush")
+        self._disk.act("flush")
         self._kept.flush()
         if self._kept.fresh:
             self._disk.flush_names()

@@ -49,6 +49,13 @@ class ForgetfulSqlite(SqliteEngine):
         self._worn = False
 
 
+class CheerfulSqlite(SqliteEngine):
+    """Says that it is done, whatever the disk said."""
+
+    def _undo(self, error: BaseException, committing: bool) -> Any:
+        super()._undo(error, committing)
+
+
 class DeferredSqlite(SqliteEngine):
     """Begins its writes as if they were reads, and finds out too late that somebody else has written."""
 

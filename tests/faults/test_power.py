@@ -9,7 +9,6 @@ import apsw
 import pytest
 
 from pegword.core.errors import PegwordError
-from pegword.store import sqlite_file
 from pegword.store.sqlite import SqliteEngine
 from pegword.store.sqlite_file import SqliteFile
 from tests.faults.disk import PowerDisk
@@ -35,7 +34,7 @@ def lose_power(
     if template is not None:
         shutil.copyfile(template, path)
     disk = PowerDisk(chance.randrange(1, ACTIONS_A_RUN))
-    asked = Asked()
+    asked = Asked(deaf=lambda: disk.dark)
     try:
         with suppress(PegwordError, apsw.Error):
             services = open_on(path, disk.name, kind=kind)
@@ -68,12 +67,6 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("power") / "template.db"
     open_on(path, "").close()
     return path
-
-
-@pytest.fixture
-def rollback_journal(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The file lies where a write-ahead log cannot be used."""
-    monkeypatch.setattr(sqlite_file, "network_file_system", lambda _: "nfs4")
 
 
 @pytest.fixture

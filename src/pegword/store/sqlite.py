@@ -256,7 +256,10 @@ class SqliteEngine:
                 self._writer.execute("ROLLBACK")
         except apsw.Error:
             self._worn = True
-        return self._after_failure(undone, committing) if isinstance(undone, DiskFailed) else undone
+        cause = error if isinstance(error, apsw.IOError) else error.__cause__
+        if isinstance(undone, Unavailable) and isinstance(cause, apsw.IOError):
+            return self._after_failure(undone, getattr(cause, "extendedresult", 0) if committing else 0)
+        return undone
 
     def _try_the_disk(self) -> None:
         """Renew the writer if the disk failed it; refuse at once while the disk is given a rest."""
@@ -269,17 +272,24 @@ class SqliteEngine:
         if self._worn:
             self._renew()
 
-    def _after_failure(self, failure: DiskFailed, committing: bool) -> DiskFailed:
-        """Count a failure of the disk and begin anew on another connection; the failure as those hear of it whose work it undid."""
-        self._failures += 1
-        if self._failures >= DISK_FAILURES_MAX:
-            self._rest_until = self._monotonic() + DISK_REST_S
+    def _after_failure(self, failure: Unavailable, at_commit: int) -> Unavailable:
+        """Count a failure of the disk and begin anew on another connection; the failure as those hear of it whose work it undid.
+
+        *at_commit* is SQLite's number for what failed at a commit. Only what was to be flushed then may be there although it was refused.
+        """
+        if isinstance(failure, DiskFailed):
+            self._failures += 1
+            if self._failures >= DISK_FAILURES_MAX:
+                self._rest_until = self._monotonic() + DISK_REST_S
         self._worn = True
         with suppress(PegwordError):
             self._renew()
-        if not (self._worn and committing):
+        in_log = at_commit == apsw.SQLITE_IOERR_FSYNC and self._worn
+        if not in_log and at_commit != apsw.SQLITE_IOERR_DIR_FSYNC:
             return failure
-        doubt = DiskFailed("the disk failed while it was saved, and it is not known whether it was: look, then try again", code="in_doubt")
+        doubt = type(failure)(
+            "the disk failed during the save, and it is not known whether it was saved: look, then try again", code="in_doubt"
+        )
         doubt.__cause__ = failure
         return doubt
 
