@@ -68,6 +68,13 @@ def test_what_stands_beside_a_block_is_kept_letter_by_letter(dress: Callable[[st
     assert (own, OWN) == (before, after.strip('\\"\n '))
 
 
+def test_the_rest_of_a_hint_that_names_the_tool_is_the_hints() -> None:
+    text = f"{BLOCK}\n\n{hint(3)} Look further with memory(action='search', query='...')."
+
+    assert "" == echo(text).rest
+    assert OWN == echo(f"{text}\n{OWN}").rest
+
+
 @pytest.mark.parametrize("element", [line for line in BLOCK.splitlines() if "<memory " in line])
 def test_a_single_element_is_enough(element: str) -> None:
     assert echo(element).found

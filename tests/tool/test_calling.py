@@ -90,6 +90,14 @@ def test_a_mistake_is_one_sentence_that_names_what_is_valid_and_nothing_is_saved
     assert "No memories stored." == model.ok("list")
 
 
+def test_a_refused_save_leaves_what_is_stored(model: Model) -> None:
+    """An unknown type is no reason to change the type."""
+    model.ok("save", name="n", content="c", type="feedback")
+    model.error("save", name="n", content="c2", type="note")
+
+    assert ("c", "feedback", 1) == (lambda m: (m.content, m.kind, m.version))(model("get", name="n").memories[0])
+
+
 def test_content_at_the_limit_is_taken_and_the_limit_is_the_settings(services: Services, alice: Caller) -> None:
     """`memory.max_content` holds for the tool; it may change while the server runs."""
     limits = [100, 200]

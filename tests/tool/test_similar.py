@@ -88,6 +88,14 @@ def test_a_text_of_another_scope_is_not_saved_into_the_default_one_unless_that_i
     assert "Saved memory" in model.ok("save", name=name, content=PORT, scope="global")
 
 
+def test_a_memory_that_says_the_same_as_another_may_go_on_saying_it(model: Model, services: Services, alice: Caller) -> None:
+    for name in ("one", "two"):
+        services.memories.save(alice, Draft(name, PORT, GLOBAL))
+
+    assert "Unchanged: memory 'one'" in model.ok("save", name="one", content=PORT)
+    assert ("a",) == model("save", name="one", content=PORT, tags=["a"]).memories[0].tags
+
+
 def test_short_texts_may_be_the_same(model: Model) -> None:
     """Two ports are both 5432, two switches are both on."""
     for n, content in enumerate(("true", "5432", "port 5432")):

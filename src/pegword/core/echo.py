@@ -41,7 +41,10 @@ _OURS = re.compile(
 _FRAME = re.compile(rf"{_LT}{_SLASH}?\s{{0,4}}memories\s{{0,4}}{_GT}", re.IGNORECASE)
 _PREAMBLE = re.compile(r"(?:\W|%[0-9a-f]{2}){1,12}".join(re.findall(r"\w+", PREAMBLE)) + r"\.?", re.IGNORECASE)
 _ESCAPED_BLANK = re.compile(r"%[0-9a-f]{2}|\\[nrt]|&\w{1,8};", re.IGNORECASE)
-_HINT = re.compile(rf"You{_GAP}have{_GAP}\d{{1,12}}{_GAP}memor(?:y|ies){_GAP}in{_GAP}scope\.", re.IGNORECASE)
+# The rest of the hint, which names the tool, stands on its line.
+_HINT = re.compile(
+    rf"You{_GAP}have{_GAP}\d{{1,12}}{_GAP}memor(?:y|ies){_GAP}in{_GAP}scope\.(?:[^\n]{{0,300}}memory\([^\n]{{0,300}})?", re.IGNORECASE
+)
 # What a cut leaves of a tag, of the hint.
 _TAG_BEGUN = re.compile(rf"{_LT}(?:{_SLASH}|\s)?\s{{0,4}}m(?:e(?:m(?:o(?:r(?:y|i|\Z)|\Z)|\Z)|\Z)|\Z)[^\n]{{0,500}}\Z", re.IGNORECASE)
 _HINT_BEGUN = re.compile(r"You(?:\s+h\w{0,3}(?:\s+\d{1,12}(?:\s+mem\w{0,5}(?:\s+in?(?:\s+s\w{0,4})?)?)?)?)?\s*\Z")

@@ -54,6 +54,9 @@ class Resembling:
         others = [m for m in memories if (m.scope, m.name, m.shelf) != (draft.scope, draft.name, draft.shelf)]
         forms = _forms(draft.content)
         enough = len(self._analyser.distinct(draft.content)) >= SAME_TERMS_MIN
+        own = next((m for m in memories if m not in others), None)
+        if own is not None and _form(own.content) in forms:
+            enough = False  # it says so itself, and may go on doing so
         says_it = tuple(m for m in others if enough and _form(m.content) in forms)
         passage_of = next((m for m in memories if _is_passage(forms, m)), None)
         alike = [(self._likeness(findings, terms, m), m) for m in others if m.scope == draft.scope and m not in says_it]
