@@ -49,7 +49,9 @@ def test_it_is_silent_where_nothing_is_similar(model: Model) -> None:
 def test_what_was_saved_together_is_not_similar_for_that(model_of: ModelOf, services: Services, alice: Caller) -> None:
     """Company speaks for memories in the ranking; it makes none alike."""
     model = model_of(alice, services.sessions.create(alice))
-    for n, text in enumerate(("green tea in the morning", "the car is a blue Volvo", "her sister lives in Lyon", "the office has no lift")):
+    for n, text in enumerate(
+        ("green tea in the office", "the car of the office is a blue Volvo", "her office lies in Lyon", "the office has no lift")
+    ):
         assert 1 == len(model.ok("save", name=f"n{n}", content=text).split("\n"))
 
 
