@@ -46,8 +46,8 @@ clients: $(CLIENTS:%=.venv-clients/turnstone-%/ready.stamp)
 
 check: $(VENV)/dev.stamp
 	@echo "Formatting, lint, types ..."
-	@$(BIN)/ruff format --check --quiet src tests bench
-	@$(BIN)/ruff check --quiet src tests bench
+	@$(BIN)/ruff format --check --quiet src tests bench examples
+	@$(BIN)/ruff check --quiet src tests bench examples
 	@$(BIN)/mypy
 
 $(VENV)/bench.stamp: $(VENV)/dev.stamp requirements-bench.txt

@@ -5,6 +5,7 @@ Fenced blocks, by their first line:
     ```console         commands after "$ " (continued after "> ") and what they print; run in order, in one shell a page
     ```console serve   one command that keeps running, and what it prints first; the other blocks of the page talk to it
     ```python          a program; run by itself
+    ```python FILE     a program that lies in the repository at FILE: shown as it is there, and put there for the commands of the page
     ```text output     what the program above it prints
     ```toml config     a config file; loaded
 
@@ -24,6 +25,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
+PROGRAMS = tuple(f"python examples/{path.name}" for path in sorted((ROOT / "examples").glob("*.py")))
 HOME_SHOWN = "~"
 ADDRESS_SHOWN = "127.0.0.1:8080"
 STARTED = "Press Ctrl-C to stop"
@@ -75,7 +77,9 @@ class Page:
         script = f"#!/bin/sh\nexec {sys.executable} -c 'from pegword.cli import main; main()' \"$@\"\n"
         (programs / "pegword").write_text(script, encoding="utf-8")
         (programs / "pegword").chmod(0o755)
-        (programs / "python").symlink_to(sys.executable)
+        # Not a link: the interpreter would look for its packages beside that.
+        (programs / "python").write_text(f'#!/bin/sh\nexec {sys.executable} "$@"\n', encoding="utf-8")
+        (programs / "python").chmod(0o755)
         self._environment = {
             "HOME": str(home), "LOGNAME": "sam", "USER": "sam", "PYTHONPATH": str(ROOT / "src"), "LANG": "C.UTF-8", "COLUMNS": "100",
             "PATH": f"{programs}:{os.environ['PATH']}", "PEGWORD_SERVER__PORT": str(self._port), "NO_PROXY": "*", "no_proxy": "*",
@@ -102,6 +106,8 @@ class Page:
             return self._serve(block.text)
         if block.info == "python":
             self._program_output = self._run([sys.executable, "-W", "error", "-c", block.text])
+        if block.info in PROGRAMS:
+            return self._put(block.info.removeprefix("python "))
         if block.info == "text output":
             return self._program_output
         if block.info == "toml config":
@@ -110,6 +116,13 @@ class Page:
             code = "import sys; from pathlib import Path; from pegword.settings import load; print(load(Path(sys.argv[1]), {}).warnings)"
             assert self._run([sys.executable, "-c", code, str(path)]) == "()\n"
         return block.text
+
+    def _put(self, name: str) -> str:
+        """Put a program of the repository into the home folder; its text."""
+        text = (ROOT / name).read_text(encoding="utf-8")
+        (self._home / name).parent.mkdir(exist_ok=True)
+        (self._home / name).write_text(text, encoding="utf-8")
+        return text
 
     def _printed(self, command: str) -> str:
         assert self._shell.stdin is not None

@@ -17,12 +17,12 @@ from pegword.cli.failing import EXIT_CODES
 from pegword.http.app import create_app
 from pegword.settings import SETTINGS, Setting, load
 from tests.cli.test_help import commands
-from tests.docrunner import ROOT, Page, blocks, canonical
+from tests.docrunner import PROGRAMS, ROOT, Page, blocks, canonical
 
 REWRITE = bool(os.environ.get("PEGWORD_REWRITE"))
 DOCS = ROOT / "docs"
 PAGES = sorted([ROOT / "README.md", *DOCS.glob("*.md")])
-RUN = ("console", "console serve", "python", "text output", "toml config")
+RUN = ("console", "console serve", "python", *PROGRAMS, "text output", "toml config")
 RUN_ELSEWHERE = ("sql setup", "sql runtime", "sql tuning", "sql partitions")  # tests/test_operations.py
 NOT_RUN = ("sh", "text", "json", "nginx")
 SETTINGS_TABLE = re.compile(r"(<!-- settings: .*? -->\n).*?(<!-- /settings -->)", re.DOTALL)

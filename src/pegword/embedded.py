@@ -73,7 +73,8 @@ def open_memories(
     except BaseException:
         services.close()
         raise
-    tool = MemoryTool(services, kind_word=in_force.kind_word, content_chars_max=lambda: in_force.memory_max_content)
+    current: Callable[[], Settings] = live or (lambda: in_force)
+    tool = MemoryTool(services, kind_word=in_force.kind_word, content_chars_max=lambda: current().memory_max_content)
     return OpenMemories(services, services.access.agent(owner, CREDENTIAL), tool)
 
 
