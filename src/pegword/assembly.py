@@ -5,6 +5,7 @@ import tomllib
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import cache
 from importlib import resources
 from pathlib import Path
 
@@ -119,7 +120,7 @@ def build_services(
         reindexer.run()
 
     housekeeper = Housekeeper(engine, clock=clock, reindex=finish, receipts_kept_us=KEPT_US, answers_kept_us=once.KEPT_US)
-    remembered, signs = Remembered(), languages()
+    remembered, signs = Remembered(), cache(languages)
 
     def on(engine: Engine, keeper: Keeper) -> Services:
         """Every service that reads or writes the database, on *engine*: also inside of a transaction that is open, which many may be."""

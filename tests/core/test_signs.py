@@ -17,7 +17,6 @@ CORRECTIONS = (
     "No. Use the other one.",
     "No! Not that file",
     "no - use tabs",
-    "nope, the other one",
     "don't do that",
     "I don't want that",
     "dont do it",

@@ -14,7 +14,7 @@ from pegword.assembly import open_services
 from pegword.core.caller import GLOBAL, Caller, Session
 from pegword.core.errors import Forbidden, Invalid
 from pegword.core.memory import Draft
-from pegword.core.nudge import KINDS, MEMORY_DIRECTED, TEXTS
+from pegword.core.nudge import KINDS, MEMORY_DIRECTED, TEXTS, choose
 from pegword.core.nudge_queue import OF_A_KIND_MAX
 from pegword.services.bundle import Services
 from pegword.services.nudges import EVENTS_REMEMBERED_MAX, SESSIONS_REMEMBERED_MAX, VALID_S, Remembered
@@ -36,6 +36,14 @@ AT_TOOL = [
     {"role": "assistant", "tool_calls": [{"function": {"name": "run", "arguments": "1"}}]},
     {"role": "tool", "content": "42"},
 ]
+
+
+def deep(levels: int) -> Message:
+    """An object in an object, and so on."""
+    inner: Message = {}
+    for _ in range(levels):
+        inner = {"a": inner}
+    return inner
 
 
 @pytest.fixture
@@ -413,6 +421,8 @@ def test_nothing_of_a_call_is_kept(services: Services, alice: Caller, running: S
         ({"kind": "tool_call"}, "tool must name the tool of a tool_call"),
         ({"kind": "tool_call", "tool": " "}, "tool must name"),
         ({"kind": "tool_call", "tool": "x" * 257}, "in at most 256 characters"),
+        ({"kind": "tool_call", "tool": "x", "arguments": {1: 1, "a": 2}}, "arguments must be a text, or an object"),
+        ({"kind": "tool_call", "tool": "x", "arguments": deep(10_000)}, "arguments must be a text, or an object"),
     ],
 )
 def test_what_cannot_be_an_event_is_refused(
@@ -505,3 +515,65 @@ def test_whatever_comes_no_two_nudges_are_closer_than_the_cool_down(
             opened.close()
             opened = open_services(database, load(environment={}), clock=clock)
     opened.close()
+
+
+def check_reports_are_told_once(services: Services, alice: Caller, session: Session) -> None:
+    """Turns at the same moment, and no cool-down that would hide it: one report, one nudge."""
+    services.nudges.report(alice, session, "repeat")
+    told: list[str] = []
+    gate = threading.Barrier(6)
+
+    def ask() -> None:
+        gate.wait()
+        told.append(kind(services, alice, session, AT_TOOL))
+
+    threads = [threading.Thread(target=ask) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    assert ["repeat"] == [t for t in told if t]
+
+
+def test_one_report_is_told_once_by_turns_at_the_same_moment(database: Path | str, clock: Clock) -> None:
+    opened = without(database, clock, PEGWORD_MEMORY__NUDGE_COOLDOWN="0")
+    caller = opened.access.agent(opened.access.ensure_user("alice"), "key:alice")
+    for _ in range(5):
+        check_reports_are_told_once(opened, caller, opened.sessions.create(caller))
+    opened.close()
+
+
+# Planted faults: each makes a guard above fail
+
+
+@pytest.mark.parametrize("fault", ["no memory", "nothing written", "no clock"])
+def test_a_cool_down_that_is_not_kept_is_noticed(
+    fault: str, database: Path | str, fresh: Callable[[], Path | str], clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A process that forgets, one that writes nothing, and a rule without the clock."""
+    if fault == "no memory":
+        monkeypatch.setattr(Remembered, "add", lambda *_: None)
+    elif fault == "nothing written":
+        monkeypatch.setattr("pegword.services.nudges._written", lambda *_: None)
+    else:
+        monkeypatch.setattr("pegword.services.nudges.choose", lambda situation, _, now, settings: choose(situation, [], now, settings))
+    opened = open_services(database, load(environment={}), clock=clock)
+    caller = opened.access.agent(opened.access.ensure_user("alice"), "key:alice")
+    session = opened.sessions.create(caller)
+    told = [kind(opened, caller, session, CORRECTION), kind(opened, caller, session, CORRECTION)]
+    opened.close()
+    again = open_services(database, load(environment={}), clock=clock)
+    told.append(kind(again, caller, session, CORRECTION))
+    again.close()
+
+    assert ["correction", "", ""] != told
+
+
+def test_a_tool_that_is_named_where_there_is_none_is_noticed(
+    services: Services, alice: Caller, running: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("pegword.services.nudges.choose", lambda s, *rest: choose(replace(s, tool=True), *rest))
+
+    with pytest.raises(AssertionError):
+        test_with_the_memory_lever_off_nothing_speaks_of_the_memory(services, alice, running, "denial")

@@ -78,14 +78,14 @@ class Remembered:
 class Nudges:
     """Nudges over one store. *settings* is asked each time, so that they may change. Safe to share between threads.
 
-    All that one process has of one store share what is *remembered*.
+    All that one process has of one store share what is *remembered*. *languages* are asked for at a turn, not before.
     """
 
     def __init__(
         self,
         engine: Engine,
         housekeeper: Keeper,
-        languages: Sequence[Language],
+        languages: Callable[[], Sequence[Language]],
         remembered: Remembered,
         *,
         clock: Callable[[], int],
@@ -94,7 +94,7 @@ class Nudges:
     ) -> None:
         self._engine = engine
         self._housekeeper = housekeeper
-        self._languages = tuple(languages)
+        self._languages = languages
         self._clock = clock
         self._new_id = new_id
         self._settings = settings
@@ -149,7 +149,7 @@ class Nudges:
         if noted is None:
             return None
         settings = self._settings()
-        told = happened(messages, self._languages)
+        told = happened(messages, self._languages())
         may_save = RIGHTS.index(caller.right) >= RIGHTS.index("write")
         with self._remembered.lock:
             marks, taken = self._remembered.of(noted)
@@ -161,14 +161,15 @@ class Nudges:
             told.seams,
             lambda event: event.valid_until >= now and may(event.kind, situation, marks, now, settings),
         )
-        situation = replace(situation, happened=kinds | {event.kind for event in drained.taken})
         opens = bool(session.session_id) and told.messages > 0 and not opened
         with self._remembered.lock:  # another turn of this session may have come first
-            marks, _ = self._remembered.of(noted)
+            marks, taken = self._remembered.of(noted)
+            events = [event for event in drained.taken if event.event_id not in taken]
+            situation = replace(situation, happened=kinds | {event.kind for event in events})
             nudge = choose(situation, marks, now, settings)
             made = ([(nudge.kind, now)] if nudge else []) + ([(OPENED, now)] if opens else [])
             # What had its reason but no room stays in the queue, at its place.
-            gone = [e.event_id for e in (*drained.stale, *(e for e in drained.taken if nudge and e.kind == nudge.kind))]
+            gone = [e.event_id for e in (*drained.stale, *(e for e in events if nudge and e.kind == nudge.kind))]
             self._remembered.add(noted.key, made, gone)
         if made or gone:
             self._housekeeper.later(lambda tx: _written(tx, noted.key, made, gone))
@@ -224,5 +225,8 @@ def _written(tx: Tx, key: str, marks: Sequence[tuple[str, int]], gone: Sequence[
 
 def _fingerprint(tool: str, arguments: str | Mapping[str, Any]) -> str:
     """What tells one call from another; nothing of its text is kept."""
-    text = arguments if isinstance(arguments, str) else json.dumps(arguments, sort_keys=True, ensure_ascii=False, default=repr)
+    try:
+        text = arguments if isinstance(arguments, str) else json.dumps(arguments, sort_keys=True, ensure_ascii=False, default=repr)
+    except (RecursionError, TypeError, ValueError) as error:
+        raise Invalid(f"arguments must be a text, or an object that can be written as JSON: {error}", field="arguments") from None
     return hashlib.sha256(f"{tool}\0{text}".encode("utf-8", "surrogatepass")).hexdigest()
