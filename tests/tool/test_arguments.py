@@ -159,7 +159,7 @@ def test_who_and_where_follow_from_the_session(name: str) -> None:
     with_it, without = reads(action="list", **{name: "bob"}), reads(action="list")
 
     assert (f"Ignored: {name}; the session settles that.",) == with_it.notes
-    assert without == Request(**{**_fields(with_it), "notes": ()})
+    assert without == Request(**{**_fields(with_it), "notes": (), "places": ()})
 
 
 def test_an_unknown_argument_is_told_which_there_are() -> None:

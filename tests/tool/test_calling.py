@@ -98,6 +98,23 @@ def test_a_refused_save_leaves_what_is_stored(model: Model) -> None:
     assert ("c", "feedback", 1) == (lambda m: (m.content, m.kind, m.version))(model("get", name="n").memories[0])
 
 
+@pytest.mark.parametrize("place", ["project_id", "scope_id", "workstream", "user_id"])
+def test_a_write_that_was_meant_for_some_place_is_not_done_in_the_default_one(
+    model: Model, model_of: ModelOf, services: Services, alice: Caller, place: str
+) -> None:
+    """An argument that names a place has no effect; but what was meant for one must not become everybody's."""
+    model.ok("save", name="n", content="c")
+    sentence = f"Error: {place} has no effect; say with scope where it is meant: global, workstream, user"
+    assert sentence == model.error("save", name="n", content="c2", **{place: "release"})
+    assert sentence == model.error("delete", name="n", **{place: "release"})
+
+    assert f"Ignored: {place}; the session settles that." in model.ok(
+        "save", name="n", content="c2", scope="workstream", **{place: "release"}
+    )
+    coordinator = model_of(alice, services.sessions.create(alice, kind="coordinator"))
+    assert "scope=coordinator" in coordinator.ok("save", name="n", content="c", **{place: "release"})
+
+
 def test_content_at_the_limit_is_taken_and_the_limit_is_the_settings(services: Services, alice: Caller) -> None:
     """`memory.max_content` holds for the tool; it may change while the server runs."""
     limits = [100, 200]

@@ -32,11 +32,11 @@ USES: Mapping[str, tuple[str, ...]] = {
 }
 WRITING = ("save", "delete")
 ALIASES: Mapping[str, str] = {"key": "name", "value": "content"}
-# What only the session and its credential decide.
-SETTLED = frozenset(
-    "user user_id user_name username owner session session_id kind session_kind scope_id workstream workstream_id project project_id mind"
-    " mind_id coordinator author source verified credential token persona".split()
+# What only the session and its credential decide; the first of them say where something is meant to lie.
+PLACES = frozenset(
+    "user user_id user_name username owner scope_id workstream workstream_id project project_id mind mind_id coordinator".split()
 )
+SETTLED = PLACES | frozenset("session session_id kind session_kind author source verified credential token persona".split())
 
 _KNOWN = ("action", *dict.fromkeys(name for names in USES.values() for name in names))
 _WHOLE = re.compile(r"([+-]?)0*([0-9]+)(?:\.0*)?", re.ASCII)
@@ -45,7 +45,10 @@ _NUMBER = re.compile(r"[+-]?(?:[0-9]{1,30}(?:\.[0-9]{0,30})?|\.[0-9]{1,30})", re
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One call of the tool as it is meant. "" and None: not given. *notes* tell the model what had no effect."""
+    """One call of the tool as it is meant. "" and None: not given.
+
+    *notes* tell the model what had no effect, *places* are such arguments that were to say where something lies.
+    """
 
     action: str
     name: str = ""
@@ -60,6 +63,7 @@ class Request:
     expires_at: int | None = None
     limit: int = LIMIT_DEFAULT
     notes: tuple[str, ...] = ()
+    places: tuple[str, ...] = ()
 
 
 def read(arguments: object, actions: Sequence[str], now: int) -> Request:
@@ -89,6 +93,7 @@ def read(arguments: object, actions: Sequence[str], now: int) -> Request:
         expires_at=_expiry(used.get("expires_at"), now),
         limit=_limit(used.get("limit")),
         notes=_notes(action, unused, unknown),
+        places=tuple(name for name in unknown if name in PLACES),
     )
 
 

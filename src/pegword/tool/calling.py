@@ -12,7 +12,7 @@ from typing import Any
 from pegword.core import results
 from pegword.core.caller import COORDINATOR, Caller, Scope, Session, acting, scope_words, session_scope, session_scopes
 from pegword.core.echo import Echo, echo
-from pegword.core.errors import Damaged, NotFound, PegwordError, Unavailable
+from pegword.core.errors import Damaged, Invalid, NotFound, PegwordError, Unavailable
 from pegword.core.memory import CONTENT_CHARS_MAX, Draft, Memory, checked_text
 from pegword.core.render import escaped
 from pegword.core.results import Reader
@@ -96,6 +96,10 @@ class MemoryTool:
         request = read(arguments, _actions(call.who), call.reader.now)
         if request.action in WRITING and request.action not in _actions(call.who):
             return _error(READ_ONLY)
+        scopes = scope_words(call.session)
+        if request.action in WRITING and request.places and not request.scope and len(scopes) > 1:
+            # It was meant for some place; the default one, which others may see, is hardly that.
+            raise Invalid(f"{request.places[0]} has no effect; say with scope where it is meant: {', '.join(scopes)}", field="scope")
         if request.action == "save":
             checked_text(request.content, "content", min(self._content_chars_max(), CONTENT_CHARS_MAX))
         answer = {"save": call.save, "search": call.search, "list": call.list, "get": call.get, "delete": call.delete}[request.action]
