@@ -21,12 +21,14 @@ ROOMS: dict[str, set[str]] = {
     "store": {"std", "core", "store", "numpy"},
     "services": {"std", "core", "store", "services", "numpy"},
     "tool": {"std", "core", "services", "tool"},
+    "strict_json": {"std", "core"},
+    "lines": {"std", "core", "strict_json"},
     "settings": {"std", "core", "platformdirs"},
     "live_settings": {"std", "core", "settings"},
-    "http": {"std", "core", "services", "tool", "settings", "http", "starlette", "msgspec", "uvicorn", "httptools", "__init__"},
-    "cli": {
-        "std", "core", "services", "tool", "settings", "live_settings", "assembly", "http", "cli", "__init__", "typer", "rich", "click",
-    },
+    "http": {"std", "core", "services", "tool", "settings", "strict_json", "lines", "http", "__init__"}
+    | {"starlette", "msgspec", "uvicorn", "httptools"},
+    "cli": {"std", "core", "services", "tool", "settings", "live_settings", "lines", "assembly", "http", "cli", "__init__"}
+    | {"typer", "rich", "click"},
     "assembly": {"std", "core", "services", "settings", "store"},
     "arguments": {"std", "core"},
     "session": {"std", "core", "services", "tool", "arguments"},
@@ -50,6 +52,7 @@ FACES = {
     "http/sessions.py",
     "http/events.py",
     "http/sharing.py",
+    "http/transfer.py",
     "http/health.py",
 }
 ENTRY_POINTS = {"pegword", "pegword.__main__", "pegword.testing"}

@@ -27,6 +27,7 @@ from pegword.services.removing import Removing
 from pegword.services.resembling import Resembling
 from pegword.services.sessions import Sessions
 from pegword.services.sharing import Sharing
+from pegword.services.transfer import Transfer
 from pegword.services.turns import TurnLimits, Turns
 from pegword.settings import Settings
 from pegword.store.copying import require_whole
@@ -133,6 +134,7 @@ def build_services(
             Sessions(engine, clock=clock, new_id=new_id),
             Sharing(engine, clock=clock),
             Removing(engine, keeper, clock=clock),
+            Transfer(engine, analyser, keeper, clock=clock, new_id=new_id),
             Resembling(engine, analyser, clock=clock),
             nudges,
             reindexer,

@@ -1,5 +1,6 @@
 """Probes, the OpenAPI document and its page: what the server says of itself without a credential."""
 
+import json
 import re
 import time
 from pathlib import Path
@@ -123,8 +124,10 @@ def test_what_is_answered_has_the_shape_that_the_document_says(nobody: httpx2.Cl
         "TurnAnswer": turn,
         "Explained": alice.get(f"/v1/api/turn/{turn['receipt']}").json(),
         "Error": alice.get("/v1/api/memories?limit=x").json(),
+        "MemoryLine": json.loads(alice.get("/v1/api/export?include_expired=true").content.splitlines()[1]),
         "Deleted": alice.delete("/v1/api/memories/deploy_day").json(),
         "Health": nobody.get("/livez").json(),
+        "ImportReport": alice.post("/v1/api/import", content=b'{"name": "n", "content": "x", "colour": 1}').json(),
     }
 
     for name, answer in answers.items():

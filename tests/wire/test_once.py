@@ -26,6 +26,7 @@ SAVE = {"name": "deploy_day", "content": f"We deploy on Tuesdays, says the {WORD
 ALL = "/v1/api/memories"
 ONE = "/v1/api/memory"
 TOOL = "/v1/api/tool"
+IMPORT = "/v1/api/import"
 
 # What a route that writes is asked for: a path and a body. The first is something that it can do, the second is another request.
 Asks = tuple[str, dict[str, Any] | None]
@@ -65,6 +66,7 @@ EXAMPLES: dict[tuple[str, str], Callable[[httpx2.Client], tuple[Asks, Asks]]] = 
     ("POST", ONE + "/{memory_id}/revert"): lambda client: by_id(client, "/revert", {"version": 1}),
     ("POST", "/v1/api/sessions/{session_id}/events"): event,
     ("POST", TOOL): lambda _: ((TOOL, tool("save", content=f"Ask the {WORD} first.")), (TOOL, tool("save", content="Other."))),
+    ("POST", IMPORT): lambda _: ((IMPORT, {"name": "brought", "content": WORD}), (IMPORT, {"name": "brought", "content": "Other."})),
 }
 
 

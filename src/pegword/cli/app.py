@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from pegword.cli import keeping, people, reading, saving, serving, sessions, sharing, tooling, turning, upkeep
+from pegword.cli import keeping, people, reading, saving, serving, sessions, sharing, tooling, transfer, turning, upkeep
 from pegword.cli.asking import expanded
 from pegword.cli.failing import EXIT_CODES
 
@@ -22,6 +22,8 @@ COMMANDS: Mapping[str, Callable[..., None]] = {
     "tool": tooling.tool,
     "versions": reading.versions,
     "revert": saving.revert,
+    "export": transfer.export,
+    "import": transfer.import_,
     "backup": keeping.backup,
     "restore": keeping.restore,
     "migrate": keeping.migrate,

@@ -108,7 +108,7 @@ class Memory:
 
 @dataclass(frozen=True, slots=True)
 class Version:
-    """A memory as it stood after one change. *action* is what made it: save, update or revert."""
+    """A memory as it stood after one change. *action* is what made it: save, update, revert or import."""
 
     memory_id: str
     version: int

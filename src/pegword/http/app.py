@@ -8,7 +8,7 @@ import asyncio
 import logging
 import secrets
 from collections.abc import Awaitable, Callable, MutableMapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import msgspec
@@ -17,12 +17,13 @@ from starlette.datastructures import Headers
 from pegword import __version__
 from pegword.core.caller import Caller
 from pegword.core.errors import Invalid, PegwordError, Unavailable
-from pegword.http import docs_page, events, health, native, sessions, sharing, tooling, turnstone
+from pegword.http import docs_page, events, health, native, sessions, sharing, tooling, transfer, turnstone
 from pegword.http.auth import Names, caller_of
 from pegword.http.failures import Overloaded, Reply, accident, failure
 from pegword.http.openapi import document
 from pegword.http.reading import Bodies, ClientGone, Receive, leaves_much_unread
 from pegword.http.routing import Answer, Call, Route, Table
+from pegword.http.spooling import Spool, spooled
 from pegword.http.threads import Threads
 from pegword.http.wire import body_of, one_header, query_of, version_of
 from pegword.services.bundle import Services
@@ -33,6 +34,7 @@ IN_WORK_MAX = 512
 PROBES_AT_ONCE_MAX = 8
 READERS_AT_ONCE_MAX = 8
 WRITERS_AT_ONCE_MAX = 24
+LONG_IN_WORK_MAX = 4
 WRITES_IN_WORK_MAX = 256  # of `IN_WORK_MAX`, so that a line of writers never fills the server
 
 Scope = MutableMapping[str, Any]
@@ -52,7 +54,8 @@ def create_app(services: Services, settings: Settings, live: Callable[[], Settin
 
     *live* gives the settings that are in force, where those may change.
     """
-    routes = [*turnstone.ROUTES, *native.ROUTES, *tooling.ROUTES, *sessions.ROUTES, *events.ROUTES, *sharing.ROUTES, *health.ROUTES]
+    routes = [*turnstone.ROUTES, *native.ROUTES, *tooling.ROUTES, *sessions.ROUTES, *events.ROUTES, *sharing.ROUTES]
+    routes += [*transfer.ROUTES, *health.ROUTES]
     described = document(routes, __version__)
     as_json, as_html = msgspec.json.encode(described), docs_page.page(described)
     routes += [
@@ -64,12 +67,15 @@ def create_app(services: Services, settings: Settings, live: Callable[[], Settin
 
 @dataclass(slots=True)
 class _Request:
-    """One request on its way through. *left_unread* says that its body, if any, still comes in."""
+    """One request on its way through. *left_unread* says that its body, if any, still comes in; *is_long* that it holds one of the few
+    places for what is long. *spools* are closed when it is done."""
 
     scope: Scope
     receive: Receive
     headers: Headers
     left_unread: bool = True
+    is_long: bool = False
+    spools: list[Spool] = field(default_factory=list)
 
 
 class App:
@@ -84,21 +90,33 @@ class App:
         self._bodies = Bodies()
         self._in_work = 0
         self._writes_in_work = 0
+        self._long_in_work = 0
         self._readers = Threads("pegword-reader", READERS_AT_ONCE_MAX)
         self._writers = Threads("pegword-writer", WRITERS_AT_ONCE_MAX)
         self._probes = Threads("pegword-probe", PROBES_AT_ONCE_MAX)
+        self._long_ones = Threads("pegword-long", LONG_IN_WORK_MAX)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             return
         request = _Request(scope, receive, Headers(scope=scope))
+        try:
+            await self._answer(request, send)
+        finally:
+            self._long_in_work -= request.is_long
+            for spool in request.spools:
+                spool.close()
+
+    async def _answer(self, request: _Request, send: Send) -> None:
+        """Work out the answer, whatever becomes of the request, and send it."""
+        scope = request.scope
         self._in_work += 1
         try:
             reply = await self._reply(request)
         except ClientGone:
             return
         except asyncio.CancelledError:  # the server ends, and has waited as long as it does
-            await _send(send, failure(_ENDING), close=True)
+            await _send(send, failure(_ENDING), self._long_ones, close=True)
             raise
         except PegwordError as error:
             reply = failure(error)
@@ -108,7 +126,7 @@ class App:
             reply = accident(request_id)
         finally:
             self._in_work -= 1
-        await _send(send, reply, close=request.left_unread and leaves_much_unread(request.headers))
+        await _send(send, reply, self._long_ones, close=request.left_unread and leaves_much_unread(request.headers))
 
     async def _reply(self, request: _Request) -> Reply:
         """Find the route, admit the caller, read the body, and let the handler answer."""
@@ -125,6 +143,8 @@ class App:
             return await self._probes.run(lambda: self._run(request, route, self._public(path)))
         if self._in_work > IN_WORK_MAX:
             raise Overloaded("the server works on as many requests as it can; try again", retry_after_s=1)
+        if route.long:
+            return await self._long(request, route, path)
         if route.body is None:
             return await self._on_thread(route, lambda: self._run(request, route, self._admitted(request, route, path)))
         call = await self._readers.run(lambda: self._admitted(request, route, path))
@@ -134,6 +154,21 @@ class App:
             return await self._on_thread(route, lambda: self._run(request, route, call, body))
         finally:
             self._bodies.release(len(body))
+
+    async def _long(self, request: _Request, route: Route, path: dict[str, str]) -> Reply:
+        """Answer what may take long and hold much, if there is a place for it, on threads of its own."""
+        call = await self._readers.run(lambda: self._admitted(request, route, path))
+        query_of(route.query, request.scope["query_string"])  # what is wrong there is said before anything long is read
+        if self._long_in_work >= LONG_IN_WORK_MAX:
+            raise Overloaded("as many exports and imports are being done as may be at once; try again", retry_after_s=5)
+        self._long_in_work += 1
+        request.is_long = True
+        if route.lines is None:
+            return await self._long_ones.run(lambda: self._run(request, route, call))
+        spool = await spooled(request.headers, request.receive, self._long_ones)
+        request.spools.append(spool)
+        request.left_unread = False
+        return await self._long_ones.run(lambda: self._run(request, route, call, spool))
 
     async def _on_thread(self, route: Route, work: Callable[[], Reply]) -> Reply:
         """Do *work* on one of the threads that are there for such a route."""
@@ -162,10 +197,13 @@ class App:
     def _public(self, path: dict[str, str]) -> Call:
         return Call(self._services, self._settings, _NOBODY, path)
 
-    def _run(self, request: _Request, route: Route, call: Call, body: bytearray | None = None) -> Reply:
+    def _run(self, request: _Request, route: Route, call: Call, body: bytearray | Spool | None = None) -> Reply:
         """Parse what the route takes, and let its handler answer."""
         arguments: list[object] = []
-        if route.body is not None and body is not None:
+        spools: list[Spool] = []
+        if isinstance(body, Spool):
+            arguments.append(body)
+        elif route.body is not None and body is not None:
             parsed, warnings = body_of(route.body, body)
             call = replace(call, warnings=warnings)
             arguments.append(parsed)
@@ -175,6 +213,9 @@ class App:
 
         def answered(services: Services) -> Kept:
             answer = route.handler(replace(call, services=services), *arguments)
+            if isinstance(answer.body, Spool):
+                spools.append(answer.body)
+                return Kept(answer.status, answer.headers, b"")
             encoded = answer.body if isinstance(answer.body, bytes) else msgspec.json.encode(answer.body)
             return Kept(answer.status, answer.headers, encoded, answer.memories, answer.lasting)
 
@@ -182,20 +223,25 @@ class App:
             answer = answered(call.services)
         else:
             answer = once(call.services, _asked(request, route, call.caller, call.once_key, body), answered)
-        return Reply(answer.status, answer.body, answer.headers)
+        request.spools += spools
+        return Reply(answer.status, answer.body, answer.headers, *spools)
 
 
-def _asked(request: _Request, route: Route, caller: Caller, key: str, body: bytearray | None) -> Asked:
+def _asked(request: _Request, route: Route, caller: Caller, key: str, body: bytearray | Spool | None) -> Asked:
     """A request as it is told from every other one under the same key."""
     told = (request.scope["method"].encode(), request.scope["path"].encode(), request.scope["query_string"])
     conditions = (value.encode("latin-1") for value in request.headers.getlist("if-match"))
-    return asked(caller, f"{route.method} {route.path}", key, (*told, bytes(body or b""), *conditions))
+    sent = body.digest() if isinstance(body, Spool) else bytes(body or b"")
+    return asked(caller, f"{route.method} {route.path}", key, (*told, sent, *conditions))
 
 
-async def _send(send: Send, reply: Reply, *, close: bool) -> None:
-    headers = {"Content-Type": "application/json", "Content-Length": str(len(reply.body)), **_ALWAYS, **dict(reply.headers)}
+async def _send(send: Send, reply: Reply, threads: Threads, *, close: bool) -> None:
+    length = reply.spool.size if reply.spool else len(reply.body)
+    headers = {"Content-Type": "application/json", "Content-Length": str(length), **_ALWAYS, **dict(reply.headers)}
     if close:
         headers["Connection"] = "close"
     raw = [(name.lower().encode("latin-1"), value.encode("latin-1")) for name, value in headers.items()]
     await send({"type": "http.response.start", "status": reply.status, "headers": raw})
+    while reply.spool and (piece := await threads.run(reply.spool.piece)):
+        await send({"type": "http.response.body", "body": piece, "more_body": True})
     await send({"type": "http.response.body", "body": reply.body})

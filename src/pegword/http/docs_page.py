@@ -71,7 +71,8 @@ def _table(rows: list[tuple[str, str, str]]) -> str:
 
 
 def _content(part: dict[str, Any]) -> str:
-    return _type(part["content"]["application/json"]["schema"])
+    ((media, content),) = part["content"].items()
+    return _type(content["schema"]) + ("" if media == "application/json" else f" a line, as {escape(media)}")
 
 
 def _type(schema: dict[str, Any]) -> str:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -18,6 +19,9 @@ from pegword.core.errors import (
     Unavailable,
     VersionMismatch,
 )
+
+if TYPE_CHECKING:
+    from pegword.http.spooling import Spool
 
 RETRY_STORAGE_FULL_S = 30
 
@@ -94,11 +98,12 @@ class Error(msgspec.Struct, omit_defaults=True, kw_only=True):
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """An answer ready to send: JSON, unless *headers* say another type."""
+    """An answer ready to send: JSON, unless *headers* say another type; the bytes are in *spool* where there is one."""
 
     status: int
     body: bytes
     headers: tuple[tuple[str, str], ...] = ()
+    spool: "Spool | None" = None
 
 
 def failure(error: PegwordError) -> Reply:

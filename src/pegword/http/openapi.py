@@ -9,6 +9,7 @@ import msgspec
 
 from pegword.http.failures import Error
 from pegword.http.routing import Route
+from pegword.lines import MEDIA_TYPE
 from pegword.services.once import KEPT_HOURS, KEY_CHARS_MAX
 
 _REF = "#/components/schemas/{name}"
@@ -21,7 +22,7 @@ Every path under /v1 takes `Authorization: Bearer TOKEN`. Every failure answers 
 def document(routes: Iterable[Route], version: str) -> dict[str, Any]:
     """The document for *routes* of a server of this *version*, ready to be encoded as JSON."""
     routes = [route for route in routes if route.answer is not None]
-    structs = dict.fromkeys(kind for route in routes for kind in (route.answer, route.body) if kind is not None)
+    structs = dict.fromkeys(kind for route in routes for kind in (route.answer, route.body, route.lines) if kind is not None)
     _, schemas = msgspec.json.schema_components([*structs, Error], ref_template=_REF)
     for body in dict.fromkeys(route.body for route in routes if route.body is not None):
         _allow_null(schemas[body.__name__])
@@ -46,7 +47,7 @@ def failures_of(route: Route) -> list[int]:
         statuses |= {507}
     if route.parameters:
         statuses |= {404}
-    if route.body:
+    if route.body or route.lines:
         statuses |= {404, 413, 415}
     if route.conditional:
         statuses |= {412}
@@ -70,7 +71,7 @@ def _operation(route: Route) -> dict[str, Any]:
         "tags": [route.handler.__module__.rpartition(".")[2]],
         "security": [{"token": []}] if route.right else [],
         "responses": {
-            **{str(status): _response(status, route.answer) for status in route.statuses},
+            **{str(status): _response(status, route.answer, route.media) for status in route.statuses},
             **{str(status): _response(status, Error) for status in failures_of(route)},
         },
     }
@@ -89,6 +90,8 @@ def _operation(route: Route) -> dict[str, Any]:
         operation["parameters"] = parameters
     if route.body:
         operation["requestBody"] = {"required": True, "content": _content(route.body)}
+    if route.lines:
+        operation["requestBody"] = {"required": True, "content": _content(route.lines, MEDIA_TYPE)}
     return operation
 
 
@@ -103,9 +106,10 @@ def _query_parameters(query: type[msgspec.Struct]) -> list[dict[str, Any]]:
     return parameters
 
 
-def _response(status: int, kind: type[msgspec.Struct]) -> dict[str, Any]:
-    return {"description": HTTPStatus(status).phrase, "content": _content(kind)}
+def _response(status: int, kind: type[msgspec.Struct], media: str = "application/json") -> dict[str, Any]:
+    return {"description": HTTPStatus(status).phrase, "content": _content(kind, media)}
 
 
-def _content(kind: type[msgspec.Struct]) -> dict[str, Any]:
-    return {"application/json": {"schema": {"$ref": _REF.format(name=kind.__name__)}}}
+def _content(kind: type[msgspec.Struct], media: str = "application/json") -> dict[str, Any]:
+    """What is sent as *media*; of lines, *kind* is what stands in one of them."""
+    return {media: {"schema": {"$ref": _REF.format(name=kind.__name__)}}}

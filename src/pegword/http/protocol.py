@@ -18,6 +18,8 @@ HEAD_BYTES_MAX = 64 << 10
 PATH_BYTES_MAX = 32 << 10
 HEAD_S = 10.0
 BODY_S = 30.0
+LONG_BODY_S = 900.0  # for what is sent in many lines
+LONG_PATHS = (b"/v1/api/import",)
 WRITE_S = 30.0
 LINGER_S = 5.0
 LINGER_BYTES_MAX = 256 << 20
@@ -33,6 +35,7 @@ class Protocol(HttpToolsProtocol):
         self._write_timer: TimerHandle | None = None
         self._in_head = True
         self._in_first_line = True
+        self._body_s = BODY_S
         self._head_bytes = 0
         self._refusal: PegwordError | None = None
         super().connection_made(_Lingering(transport, self))  # type: ignore[arg-type]
@@ -94,7 +97,8 @@ class Protocol(HttpToolsProtocol):
         if self.parser.should_upgrade():
             return  # `_stay_with_http` reads it again, as the plain request that it also is
         self._in_head = False
-        self._within(BODY_S)
+        self._body_s = LONG_BODY_S if self.url.startswith(LONG_PATHS) else BODY_S
+        self._within(self._body_s)
         super().on_headers_complete()
 
     def on_body(self, body: bytes) -> None:
@@ -131,7 +135,7 @@ class Protocol(HttpToolsProtocol):
         if self._in_head and not self._head_bytes:
             self.transport.close()  # nothing was asked, so nothing is answered
             return
-        what, seconds = ("head", HEAD_S) if self._in_head else ("body", BODY_S)
+        what, seconds = ("head", HEAD_S) if self._in_head else ("body", self._body_s)
         self._refuse(TooSlow(f"the request's {what} did not arrive within {seconds:.0f} seconds"))
 
     def _with_plain_first_line(self, data: bytes) -> bytes:

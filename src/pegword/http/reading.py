@@ -35,7 +35,7 @@ class Bodies:
         Raises `WrongMedia` when it is said to be anything but JSON, `TooLarge` above *bytes_max*: before reading when the length is
         told, else as soon as it is passed. Raises `Overloaded` when all bodies together hold too much.
         """
-        _require_json(headers)
+        require_media(headers, ("application/json",))
         declared = declared_bytes(headers)
         if declared > bytes_max:
             raise _too_large(bytes_max)
@@ -74,13 +74,13 @@ def leaves_much_unread(headers: Headers) -> bool:
     return "transfer-encoding" in headers or declared_bytes(headers) > UNREAD_BYTES_MAX
 
 
-def _require_json(headers: Headers) -> None:
-    """Refuse what says that it is something else; saying nothing is taken for JSON, which is checked anyway."""
+def require_media(headers: Headers, media: tuple[str, ...]) -> None:
+    """Refuse what says that it is none of *media*; saying nothing is taken for the first of them, which is checked anyway."""
     kinds = [value.partition(";")[0].strip().lower() for value in headers.getlist("content-type")]
     if len(kinds) > 1:
         raise Invalid("there are two Content-Type headers", code="bad_header")
-    if kinds and kinds[0] not in ("", "application/json"):
-        raise WrongMedia(f"Content-Type must be application/json: it is {kinds[0][:64]}")
+    if kinds and kinds[0] not in ("", *media):
+        raise WrongMedia(f"Content-Type must be {media[0]}: it is {kinds[0][:64]}")
     encoding = headers.get("content-encoding", "identity").strip().lower()
     if encoding not in ("", "identity"):
         raise WrongMedia(f"Content-Encoding must be absent: it is {encoding[:64]}")

@@ -14,6 +14,7 @@ from pegword.core.caller import Caller
 from pegword.core.errors import NotFound
 from pegword.http.failures import WrongMethod
 from pegword.http.reading import BODY_BYTES_MAX
+from pegword.http.spooling import Spool
 from pegword.http.wire import Body
 from pegword.services.bundle import Services
 from pegword.settings import Settings
@@ -40,13 +41,14 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a handler gives: a struct to be sent as JSON, or bytes of the type that *headers* name.
+    """What a handler gives: a struct to be sent as JSON, or bytes of the type that *headers* name, at once or as a
+    spool.
 
     *memories* are the ids of those whose text is in it, so that no answer that is kept outlives them. One that is not *lasting*, since
     nothing was changed for it, is not kept.
     """
 
-    body: msgspec.Struct | bytes
+    body: msgspec.Struct | bytes | Spool
     status: int = 200
     headers: tuple[tuple[str, str], ...] = ()
     memories: tuple[str, ...] = ()
@@ -58,9 +60,10 @@ class Route:
     """One method of one path.
 
     *right* is the one that the caller's credential needs ("": none, and no credential either). *answer* is the struct of a success,
-    None for what is no JSON of ours; *statuses* are those of a success. A *conditional* route honours If-Match. A *quick* handler neither
-    reads nor writes the store, and runs without a thread of its own. One that *settles* does what was put off before it answers; one that
-    *writes* may do so although the right to read admits to it.
+    None for what is no JSON of ours; *statuses* are those of a success, *media* its type. A *conditional* route honours If-Match. A
+    *quick* handler neither reads nor writes the store, and runs without a thread of its own. One that *settles* does what was put off
+    before it answers; one that *writes* may do so although the right to read admits to it. One whose body is JSON Lines says what stands
+    in one of its *lines*, and gets a spool in the place of a body. Of *long* ones, few are worked on at once.
     """
 
     method: str
@@ -75,6 +78,9 @@ class Route:
     quick: bool = False
     settles: bool = False
     writes: bool = False
+    lines: type[msgspec.Struct] | None = None
+    media: str = "application/json"
+    long: bool = False
     body_bytes_max: int = BODY_BYTES_MAX
 
     @property

@@ -13,6 +13,7 @@ from pegword.services.removing import Removing
 from pegword.services.resembling import Resembling
 from pegword.services.sessions import Sessions
 from pegword.services.sharing import Sharing
+from pegword.services.transfer import Transfer
 from pegword.services.turns import Turns
 from pegword.store.engine import Engine
 
@@ -31,6 +32,7 @@ class Services:
     sessions: Sessions
     sharing: Sharing
     removing: Removing
+    transfer: Transfer
     resembling: Resembling
     nudges: Nudges
     reindexer: Reindexer

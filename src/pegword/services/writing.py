@@ -5,10 +5,12 @@ from dataclasses import dataclass
 
 from pegword.core.caller import Caller, Scope, reach
 from pegword.core.errors import Damaged, NotFound, VersionMismatch
-from pegword.core.memory import Draft, Memory, hashed, trust_of
+from pegword.core.memory import Draft, Memory, Trust, hashed, trust_of
 from pegword.core.text import Analyser
 from pegword.store import memory_rows, postings, sharing_rows
 from pegword.store.engine import Tx
+
+IMPORT = "import"  # the action of a version that an import made, a memory's first one too
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,13 +48,16 @@ class Writing:
         self._clock = clock
         self._new_id = new_id
 
-    def put(self, tx: Tx, caller: Caller, draft: Draft, action: str) -> tuple[Saved, bool]:
-        """One save in an open transaction; also says whether its scope has work to do outside the save."""
+    def put(self, tx: Tx, caller: Caller, draft: Draft, action: str, *, trust: Trust | None = None, new_id: str = "") -> tuple[Saved, bool]:
+        """One save in an open transaction; also says whether its scope has work to do outside the save.
+
+        *trust* is what the write may say of itself, where that is not what a save may; *new_id* the id of the memory if it is new.
+        """
         now = self._clock()
-        trust = trust_of(caller, draft)
+        trust = trust_of(caller, draft) if trust is None else trust
         tx.beside(draft.scope.key)
         require_member(tx, caller, draft.scope)
-        written = memory_rows.upsert(tx, self._new_id(), draft, trust, caller, now)
+        written = memory_rows.upsert(tx, new_id or self._new_id(), draft, trust, caller, now)
         if written is None:
             stored = memory_rows.by_name(tx, draft.scope, draft.name, draft.shelf)
             raise _mismatch(draft, 0 if stored is None else stored.version)
@@ -72,7 +77,7 @@ class Writing:
         memory = hashed(memory)
         if draft.tags is not None:
             memory_rows.set_tags(tx, memory, fresh=written.outcome == "created")
-        memory_rows.add_version(tx, memory, action if written.outcome == "updated" else "save")
+        memory_rows.add_version(tx, memory, "save" if written.outcome == "created" and action != IMPORT else action)
         # Last, since it locks the row that counts the scope, behind which all who save there stand.
         entered = postings.enter(
             tx, memory.scope.key, document, sitting=sitting, named=named, now=now, analyser=self._analyser.name, old=old
