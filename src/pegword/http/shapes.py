@@ -4,7 +4,7 @@
 """
 
 from collections.abc import Iterable
-from datetime import UTC, datetime
+from datetime import datetime, timedelta
 from typing import Annotated, Any, TypeVar
 
 import msgspec
@@ -15,6 +15,7 @@ from pegword.services.memories import Page, SearchResult
 from pegword.services.writing import Saved
 
 SCORE_DIGITS = 6
+_BEGINNING = datetime(1970, 1, 1)
 
 
 class Record(msgspec.Struct, omit_defaults=True, kw_only=True):
@@ -178,7 +179,7 @@ def type_word(call: Call, kind: str, saved_as: str = "") -> str:
 
 def moment(at: int) -> str:
     """Microseconds since 1970 as ISO 8601 with ``Z``."""
-    return _time(at).isoformat().replace("+00:00", "Z")
+    return (_BEGINNING + timedelta(microseconds=at)).isoformat() + "Z"
 
 
 def moment_or_none(at: int | None) -> str | None:
@@ -202,9 +203,4 @@ def _etag(memory: Memory) -> tuple[tuple[str, str], ...]:
 
 
 def _second(at: int) -> str:
-    return _time(at - at % SECOND_US).strftime("%Y-%m-%dT%H:%M:%S")
-
-
-def _time(at: int) -> datetime:
-    seconds, micros = divmod(at, SECOND_US)
-    return datetime.fromtimestamp(seconds, UTC).replace(microsecond=micros)
+    return (_BEGINNING + timedelta(seconds=at // SECOND_US)).isoformat()

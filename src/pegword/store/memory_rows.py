@@ -3,7 +3,7 @@
 import json
 import logging
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TypeVar
 
 from pegword.core.caller import Caller, Scope, Visible
@@ -168,7 +168,7 @@ def upsert(tx: Tx, new_id: str, draft: Draft, trust: Trust, caller: Caller, now:
 def place(tx: Tx, memory: Memory, slot: int, at: int, length: int) -> Memory:
     """Write down where a changed memory lies in the index, and the hash that it has now; return it so."""
     tx.run(_PLACE, (slot, at, length, memory.content_hash, memory.memory_id))
-    return replace(memory, slot=slot, place=at, length=length)
+    return memory._replace(slot=slot, place=at, length=length)
 
 
 def add_version(tx: Tx, m: Memory, action: str) -> None:
@@ -387,8 +387,7 @@ def _filtered(visible: Visible, filters: Filters) -> tuple[str, list[object]]:
 
 
 def _memory(row: Row) -> Memory:
-    memory_id, scope_key, shelf, name, kind, kind_word, description, content, tags, *rest = row
-    return Memory(memory_id, Scope.from_key(scope_key), shelf, name, kind, kind_word, description, content, tags_of(tags), *rest)
+    return Memory._make((row[0], Scope.from_key(row[1]), *row[2:8], tags_of(row[8]), *row[9:]))
 
 
 def _version(row: Row) -> Version:
