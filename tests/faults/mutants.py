@@ -3,6 +3,7 @@
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 from pegword.store.sqlite import SqliteEngine, SqliteTx, _Job
@@ -54,6 +55,40 @@ class CheerfulSqlite(SqliteEngine):
 
     def _undo(self, error: BaseException, committing: bool) -> Any:
         super()._undo(error, committing)
+
+
+class SelfishSqlite(SqliteEngine):
+    """Lets each writer wait by itself for a lock that others hold, one after the other."""
+
+    _turn = threading.Lock()
+
+    def write(self, work: Callable[[SqliteTx], Any]) -> Any:
+        with self._turn:
+            return super().write(work)
+
+
+class DroppingSqlite(SqliteEngine):
+    """Takes back one write in thirty, and says that it was done."""
+
+    _written = 0
+
+    def write(self, work: Callable[[SqliteTx], Any]) -> Any:
+        self._written += 1
+        if self._written % 30:
+            return super().write(work)
+        results: list[Any] = []
+
+        def taken_back(tx: SqliteTx) -> None:
+            results.append(work(tx))
+            raise _TakenBack
+
+        with suppress(_TakenBack):
+            super().write(taken_back)
+        return results[0]
+
+
+class _TakenBack(Exception):
+    pass
 
 
 class DeferredSqlite(SqliteEngine):

@@ -7,6 +7,7 @@ is admitted before its body is read. What may wait for the database's one writer
 import asyncio
 import logging
 import secrets
+import time
 from collections.abc import Awaitable, Callable, MutableMapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -35,6 +36,7 @@ PROBES_AT_ONCE_MAX = 8
 READERS_AT_ONCE_MAX = 8
 WRITERS_AT_ONCE_MAX = 24
 LONG_IN_WORK_MAX = 4
+WRITE_WAIT_S = 10.0  # in the line; then it is refused before it begins
 WRITES_IN_WORK_MAX = 256  # of `IN_WORK_MAX`, so that a line of writers never fills the server
 
 Scope = MutableMapping[str, Any]
@@ -176,9 +178,16 @@ class App:
             return await self._readers.run(work)
         if self._writes_in_work >= WRITES_IN_WORK_MAX:
             raise Overloaded("as many writes wait as may; nothing was changed; try again", retry_after_s=1)
+        last = time.monotonic() + WRITE_WAIT_S
+
+        def in_time() -> Reply:
+            if time.monotonic() > last:
+                raise Overloaded("writes wait too long for their turn; nothing was changed; try again", retry_after_s=5)
+            return work()
+
         self._writes_in_work += 1
         try:
-            return await self._writers.run(work)
+            return await self._writers.run(in_time)
         finally:
             self._writes_in_work -= 1
 

@@ -78,13 +78,24 @@ class SqliteTx:
 
 
 class _Job:
-    """One caller's work on its way through a shared commit."""
+    """One caller's work on its way through a shared commit. Its caller waits until it is done, or until it is to lead the next commit."""
 
     def __init__(self, work: Callable[[SqliteTx], Any]) -> None:
         self.work = work
         self.result: Any = None
         self.error: BaseException | None = None
         self.done = False
+        self.leads = False
+        self._called = threading.Lock()
+        self._called.acquire()
+
+    def wait(self) -> None:
+        """Return when `call` is called, or has been."""
+        self._called.acquire()
+
+    def call(self) -> None:
+        """Let the caller go on. At most once before it has waited."""
+        self._called.release()
 
 
 class SqliteEngine:
@@ -112,6 +123,8 @@ class SqliteEngine:
         self._seen = seen
         self._readers: deque[apsw.Connection] = deque()
         self._waiting: deque[_Job] = deque()
+        self._line = threading.Lock()  # held for moments, around the line of those who wait and who leads them
+        self._led = False
         self._writing = threading.Lock()
         self._closed = False
         self._leader = 0
@@ -154,19 +167,24 @@ class SqliteEngine:
         if self._leader == threading.get_ident():
             raise RuntimeError("a write inside a write would wait for itself")
         job = _Job(work)
-        self._waiting.append(job)
         try:
-            with self._writing:
-                self._leader = threading.get_ident()
-                try:
-                    while not job.done:  # a full batch of others may come first
-                        self._commit_waiting()
-                finally:
-                    self._leader = 0
+            self._queue(job)
+            if not job.leads:
+                job.wait()
+            if job.leads:
+                with self._writing:
+                    self._leader = threading.get_ident()
+                    try:
+                        while not job.done:  # a full batch of others may come first
+                            self._commit_waiting(job)
+                    finally:
+                        self._leader = 0
         except BaseException:
-            with suppress(ValueError):  # who was interrupted while waiting does not want it any more
+            with self._line, suppress(ValueError):  # who was interrupted while waiting does not want it any more
                 self._waiting.remove(job)
             raise
+        finally:
+            self._hand_on(job)
         if job.error is not None:
             raise job.error
         result: T = job.result
@@ -208,17 +226,38 @@ class SqliteEngine:
             while self._readers:
                 self._readers.pop().close()
 
-    def _commit_waiting(self) -> None:
-        """Do the work of everybody who waits in one transaction. Called with the writer lock held.
+    def _queue(self, job: _Job) -> None:
+        """Have *job* done: by who leads now, or else by its own caller."""
+        with self._line:
+            self._waiting.append(job)
+            if not self._led:
+                self._led = job.leads = True
+
+    def _hand_on(self, job: _Job) -> None:
+        """Let the next who waits lead when the caller of *job* did. Who is done hears of it at once and needs no lock for that."""
+        with self._line:
+            if not job.leads:
+                return
+            job.leads = False
+            if self._waiting:
+                first = self._waiting[0]
+                first.leads = True
+                first.call()
+            else:
+                self._led = False
+
+    def _commit_waiting(self, leading: _Job) -> None:
+        """Do the work of everybody who waits in one transaction. Called with the writer lock held, by the caller of *leading*.
 
         No job is done without an error unless its work is committed, whatever interrupts this.
         """
         jobs: list[_Job] = []
         committing = False
         try:
-            while self._waiting and len(jobs) < BATCH_MAX:
-                jobs.append(self._waiting[0])  # in this order, so that an interrupt loses none
-                self._waiting.popleft()
+            with self._line:
+                while self._waiting and len(jobs) < BATCH_MAX:
+                    jobs.append(self._waiting[0])  # in this order, so that an interrupt loses none
+                    self._waiting.popleft()
             self._file.check()
             self._try_the_disk()
             tx = SqliteTx(self._writer, self._seen)
@@ -234,7 +273,8 @@ class SqliteEngine:
             undone = self._undo(error, committing)
             if isinstance(undone, Busy) and isinstance(error, Exception):
                 # Who came while we waited has waited too: nobody starts a wait of their own behind this one.
-                jobs += [self._waiting.popleft() for _ in range(len(self._waiting))]
+                with self._line:
+                    jobs += [self._waiting.popleft() for _ in range(len(self._waiting))]
             for job in jobs:
                 job.error = job.error or undone
             if not isinstance(error, Exception):
@@ -242,6 +282,8 @@ class SqliteEngine:
         finally:
             for job in jobs:
                 job.done = True
+                if job is not leading:
+                    job.call()
 
     def _undo(self, error: BaseException, committing: bool) -> BaseException:
         """Take back the open transaction, and say what those hear whose work was in it."""
