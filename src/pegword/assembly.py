@@ -120,7 +120,9 @@ def build_services(
         services.removing.resume()
         reindexer.run()
 
-    housekeeper = Housekeeper(engine, clock=clock, reindex=finish, receipts_kept_us=KEPT_US, answers_kept_us=once.KEPT_US)
+    housekeeper = Housekeeper(
+        engine, clock=clock, reindex=finish, restore=reindexer.restore, receipts_kept_us=KEPT_US, answers_kept_us=once.KEPT_US
+    )
     remembered, signs = Remembered(), cache(languages)
 
     def on(engine: Engine, keeper: Keeper) -> Services:

@@ -74,7 +74,7 @@ class Tally:
     def hold(self) -> None:
         """Print the line, and fail unless every fault was survived, nothing acknowledged is gone, and something was acknowledged at all."""
         self._report(caught=False)
-        assert [] == self.lost[:5] + self.wrong[:5], str(self)
+        assert not self.lost[:5] + self.wrong[:5], f"{self}\n" + "\n".join(self.lost[:5] + self.wrong[:5])
         assert self.injected == self.survived
         assert self.injected > 0
 

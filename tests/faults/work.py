@@ -146,18 +146,21 @@ def _save(services: Services, asked: Asked, scope: Scope, name: str, text: str) 
 def _save_together(services: Services, asked: Asked, scope: Scope, texts: list[str]) -> None:
     """Saves of several threads in one commit."""
     engine = services.engine
-    assert isinstance(engine, SqliteEngine)
 
     def one(number: int, text: str) -> None:
         with suppress(PegwordError, apsw.Error):
             _save(services, asked, scope, f"t{number}", text)
 
     threads = [threading.Thread(target=one, args=item) for item in enumerate(texts)]
-    with engine._writing:
-        for number, thread in enumerate(threads, 1):
+    if isinstance(engine, SqliteEngine):
+        with engine._writing:
+            for number, thread in enumerate(threads, 1):
+                thread.start()
+                while thread.is_alive() and len(engine._waiting) < number:
+                    time.sleep(0)
+    else:
+        for thread in threads:
             thread.start()
-            while thread.is_alive() and len(engine._waiting) < number:
-                time.sleep(0)
     for thread in threads:
         thread.join()
 
@@ -172,19 +175,22 @@ def stored(services: Services) -> dict[tuple[str, str], str]:
         return {(key, name): content for key, name, content in tx.rows("SELECT scope_key, name, content FROM structured_memories")}
 
 
-def look(path: Path) -> tuple[dict[tuple[str, str], str], list[str]]:
+def look(database: Path | str) -> tuple[dict[tuple[str, str], str], list[str]]:
     """What a store holds, and what is wrong with it if it ought to be sound: it opens as any start opens it, its pages, its index, its
     versions and its tags agree with its rows, every memory is found by its own words, and it takes a save."""
     try:
-        services = open_services(path, load(environment={}))
+        services = open_services(database, load(environment={}))
     except Exception as error:
         return {}, [f"a start after it failed: {error!r}"]
     found: dict[tuple[str, str], str] = {}
     try:
         found = stored(services)
+        complaints: list[str] = []
         with services.engine.read() as tx:
-            complaints = [f"integrity_check: {row[0]}" for row in tx.rows("PRAGMA integrity_check") if row[0] != "ok"]
-            complaints += [f"a memory without its version or tags: {row}" for row in tx.rows(_TORN)]
+            if isinstance(database, Path):
+                complaints += [f"integrity_check: {row[0]}" for row in tx.rows("PRAGMA integrity_check") if row[0] != "ok"]
+            torn = _TORN if isinstance(database, Path) else _TORN.replace("m.tags", "CAST(m.tags AS json)")
+            complaints += [f"a memory without its version or tags: {row}" for row in tx.rows(torn)]
         check(services)
         for (_, name), text in list(found.items())[:5]:
             mark = text.split()[-1]

@@ -45,15 +45,24 @@ class Keeper(Protocol):
 class Housekeeper:
     """Does small work on its own thread, in order; more than `WAITING_MAX` waiting is dropped, oldest first.
 
-    *clock* gives microseconds since 1970; *reindex* brings scopes of an older analyser up to date. Receipts, and the answers to writes that
-    are done once, are kept as long as named. Nothing runs before `start`, but `settle` can be called without it.
+    *clock* gives microseconds since 1970; *reindex* brings scopes of an older analyser up to date, *restore* indexes again what was swept
+    while a clock ran ahead. Receipts, and the answers to writes that are done once, are kept as long as named. Nothing runs before `start`,
+    but `settle` can be called without it.
     """
 
     def __init__(
-        self, engine: Engine, *, clock: Callable[[], int], reindex: Callable[[], object], receipts_kept_us: int, answers_kept_us: int
+        self,
+        engine: Engine,
+        *,
+        clock: Callable[[], int],
+        reindex: Callable[[], object],
+        restore: Callable[[int], set[str]],
+        receipts_kept_us: int,
+        answers_kept_us: int,
     ) -> None:
         self._engine = engine
         self._reindex = reindex
+        self._restore = restore
         self._receipts_kept_us = receipts_kept_us
         self._answers_kept_us = answers_kept_us
         self._clock = clock
@@ -175,7 +184,7 @@ class Housekeeper:
     def sweep(self) -> None:
         """Take what has expired out of the index, and forget receipts, kept answers, and what nudges noted, once old enough."""
         now = self._clock()
-        for key in sweep(self._engine, now):
+        for key in sweep(self._engine, now) | self._restore(now):
             self._scopes[key] = None
         self._engine.write(lambda tx: receipt_rows.drop_before(tx, now - self._receipts_kept_us))
         while self._engine.write(lambda tx: once_rows.drop_before(tx, now - self._answers_kept_us)):

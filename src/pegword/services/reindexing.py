@@ -5,6 +5,7 @@ from collections.abc import Callable
 from pegword.core.text import Analyser, Document
 from pegword.store import reindex
 from pegword.store.engine import Engine
+from pegword.store.sweeping import restore
 
 
 class Reindexer:
@@ -34,6 +35,10 @@ class Reindexer:
         for key, _ in scopes:
             reindex.reindex_scope(self._engine, key, self._analyser.name, self._document, step)
         return done
+
+    def restore(self, now: int) -> set[str]:
+        """Index again what was taken for expired while the clock ran ahead; the keys of the scopes that changed. *now* in microseconds."""
+        return restore(self._engine, now, self._analyser.name, self._document)
 
     def _document(self, name: str, description: str, content: str, tags: tuple[str, ...]) -> Document:
         return self._analyser.document(content, (name, description, *tags))
