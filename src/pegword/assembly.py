@@ -17,6 +17,7 @@ from pegword.core.text import Analyser
 from pegword.services import once
 from pegword.services.access import Access
 from pegword.services.bundle import Services
+from pegword.services.doctor import Doctor
 from pegword.services.health import Health
 from pegword.services.housekeeping import Housekeeper, Keeper
 from pegword.services.memories import Memories
@@ -34,6 +35,7 @@ from pegword.store.copying import require_whole
 from pegword.store.engine import Engine
 from pegword.store.migrate import migrate
 from pegword.store.sqlite import SqliteEngine
+from pegword.store.sqlite_file import Use
 
 
 def clock_us() -> int:
@@ -72,16 +74,32 @@ def open_services(
         raise
 
 
+def doctor_of(
+    database: Path | str,
+    settings: Settings,
+    *,
+    clock: Callable[[], int] = clock_us,
+    new_id: Callable[[], str] = random_id,
+) -> Doctor:
+    """A doctor for *database*, who opens it for reading alone."""
+
+    def opens(notice: Callable[[str], None]) -> Engine:
+        return open_engine(database, create=False, notice=notice, use=Use.LOOK)
+
+    return Doctor(database, opens, Analyser(settings.memory_language), clock, new_id)
+
+
 def open_engine(
     database: Path | str,
     *,
     create: bool = True,
+    use: Use = Use.STORE,
     notice: Callable[[str], None] = lambda _: None,
     seen: Callable[[str], None] | None = None,
 ) -> Engine:
     """The engine for *database*, opened as it is: a file through SQLite, which *create* makes if it is absent, or a PostgreSQL address."""
     if isinstance(database, Path):
-        return SqliteEngine(database, create=create, notice=notice, seen=seen)
+        return SqliteEngine(database, create=create, notice=notice, seen=seen, use=use)
     try:
         from pegword.store.postgres import PostgresEngine
     except ModuleNotFoundError as error:

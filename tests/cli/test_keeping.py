@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import pytest
+
 from tests.cli.conftest import Cli
 
 
@@ -74,3 +76,64 @@ def test_a_progress_bar_is_for_terminals_only(cli: Cli, tmp_path: Path) -> None:
     cli.ok("save", "lamp", "The lamp is green.")
 
     assert "" == cli.ok("backup", str(tmp_path / "kept")).err
+
+
+def test_the_doctor_says_what_to_do_and_whether_it_must_be_done(cli: Cli, tmp_path: Path) -> None:
+    cli.ok("save", "lamp", "The lamp is green.")
+    sound = cli.ok("doctor", "--json").json
+    cli.database.chmod(0o644)
+    found = cli("doctor", "--json")
+    shown = cli("doctor")
+
+    assert (False, str(cli.database)) == (sound["must_act"], sound["database"])
+    assert (1, True, "") == (found.code, found.json["must_act"], found.err)
+    assert [f"chmod 600 {cli.database}"] == [f["fix"] for f in found.json["findings"] if f["state"] == "warning"]
+    assert (1, True) == (shown.code, f"to do: chmod 600 {cli.database}" in shown.out)
+    assert "1 thing to do" == shown.out.splitlines()[-1]
+
+
+def test_the_doctor_looks_at_what_no_other_command_opens(cli: Cli, tmp_path: Path) -> None:
+    """A file that is none, and a server that is not there, are findings and no failures; nothing is made."""
+    (tmp_path / "x.db").write_text("dear diary, " * 1_000, encoding="utf-8")
+    for database in (f"sqlite://{tmp_path}/x.db", f"sqlite://{tmp_path}/absent.db", "postgresql://alice:canary@127.0.0.1:1/x"):
+        found = cli("doctor", "--database", database, "--json")
+        assert (1, True, False) == (found.code, found.json["must_act"], "canary" in found.out + found.err)
+
+    assert not (tmp_path / "absent.db").exists()
+
+
+def test_memories_go_out_and_come_in_as_lines(cli: Cli, tmp_path: Path) -> None:
+    cli.ok("save", "lamp", "The lamp is green.")
+    out = cli.ok("export")
+    cli.ok("export", str(tmp_path / "e.jsonl"))
+    again = cli("export", str(tmp_path / "e.jsonl"))
+    brought = cli.ok("import", "-", "--database", f"sqlite://{tmp_path}/two.db", "--json", stdin=out.out.encode())
+
+    assert out.out == (tmp_path / "e.jsonl").read_text(encoding="utf-8")
+    assert (0o600, 2) == ((tmp_path / "e.jsonl").stat().st_mode & 0o777, again.code)
+    assert (1, False, {}) == (brought.json["created"], brought.json["dry_run"], brought.json["not_taken"])
+    assert (
+        cli.ok("show", "lamp", "--json").json["memory_id"]
+        == cli.ok("show", "lamp", "--json", "--database", f"sqlite://{tmp_path}/two.db").json["memory_id"]
+    )
+
+
+def test_a_refused_line_is_told_and_shows_in_the_exit_code(cli: Cli) -> None:
+    data = b'{"name": "a", "content": "x"}\n{"name": "b", "content": ""}\n'
+    brought = cli("import", "-", stdin=data)
+    cut = cli("import", "-", stdin=data[:-5])
+
+    assert (1, "imported: 1 created, 1 refused\n") == (brought.code, brought.out)
+    assert "line 2 (b) refused: content is required" in brought.err
+    assert (2, True) == (cut.code, "nothing was imported" in cut.err)
+
+
+def test_a_failed_export_leaves_no_file(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Half of an export is none."""
+    from pegword import lines
+
+    cli.ok("save", "lamp", "The lamp is green.")
+    monkeypatch.setattr(lines, "end", lambda *_: 1 / 0)
+
+    assert 70 == cli("export", str(tmp_path / "e.jsonl")).code
+    assert not (tmp_path / "e.jsonl").exists()

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from pegword.cli import keeping, people, reading, saving, serving, sessions, sharing, tooling, transfer, turning, upkeep
+from pegword.cli import doctoring, keeping, people, reading, saving, serving, sessions, sharing, tooling, transfer, turning, upkeep
 from pegword.cli.asking import expanded
 from pegword.cli.failing import EXIT_CODES
 
@@ -27,6 +27,7 @@ COMMANDS: Mapping[str, Callable[..., None]] = {
     "backup": keeping.backup,
     "restore": keeping.restore,
     "migrate": keeping.migrate,
+    "doctor": doctoring.doctor,
     "reindex": upkeep.reindex,
     "config": upkeep.config_,
     "version": upkeep.version,

@@ -112,6 +112,7 @@ TABLES = (
 # The tables that move with every save, delete, user, key and session, and are small: by them it is seen whether a database was written to.
 MOVING = ("users", "access_keys", "shared_scopes", "scope_members", "sessions", "ix_scope")
 
+_LAST_WRITTEN = "SELECT coalesce(max(sitting_at), 0) FROM ix_scope"
 _COUNT = "SELECT count(*) FROM {table}"
 _EMPTY = "DELETE FROM {table}"
 _READ = "SELECT {columns} FROM {table}{after} ORDER BY {key} LIMIT ?"
@@ -136,6 +137,11 @@ def require_whole(engine: Engine) -> None:
         source = unfinished(tx)
     if source:
         raise Conflict(f"this database holds an unfinished copy of {source}; run the same command again to finish it", code="unfinished")
+
+
+def last_written(tx: Tx) -> int:
+    """When a memory was saved last, in microseconds since 1970; 0 for a store that holds none."""
+    return int(tx.rows(_LAST_WRITTEN)[0][0])
 
 
 def count(tx: Tx, table: Table) -> int:

@@ -59,8 +59,12 @@ class Engine(Protocol):
         *work* may be run again, or its transaction shared with other callers' work; an exception of its own undoes it alone.
         """
 
-    def integrity(self) -> list[str]:
-        """What the engine itself finds wrong with how its database lies on the disk, a line each; it reads all of it."""
+    def integrity(self, *, thorough: bool = True) -> list[str]:
+        """What the engine itself finds wrong with how its database lies on the disk, a line each; it reads all of it. One that is not
+        *thorough* leaves out what takes longest."""
+
+    def about(self) -> Mapping[str, str]:
+        """What the engine says of itself and its server, by name: for whoever looks for what is wrong."""
 
     def checkpoint(self) -> bool:
         """Let nothing that was deleted live on in a log; False when that has to wait for a reader."""

@@ -14,6 +14,12 @@ def network_file_system(path: Path, mounts: str | None = None) -> str:
 
     *mounts* is the text of ``/proc/self/mountinfo`` (read when None).
     """
+    kind = file_system(path, mounts)
+    return kind if kind in _NETWORK or kind.startswith("fuse.") else ""
+
+
+def file_system(path: Path, mounts: str | None = None) -> str:
+    """The name of the file system that *path* lies on, "" when that cannot be told; *mounts* as for `network_file_system`."""
     if mounts is None:
         try:
             mounts = _MOUNTS.read_text(encoding="utf-8", errors="surrogateescape")
@@ -29,4 +35,4 @@ def network_file_system(path: Path, mounts: str | None = None) -> str:
         at = Path(words[4].replace("\\040", " ").replace("\\011", "\t").replace("\\134", "\\"))
         if len(at.parts) >= best and (folder == at or at in folder.parents):
             best, kind = len(at.parts), rest.split()[0]
-    return kind if kind in _NETWORK or kind.startswith("fuse.") else ""
+    return kind

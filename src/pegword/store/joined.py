@@ -1,6 +1,6 @@
 """An engine whose reads and writes all take part in one transaction that is open already."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import TypeVar
 
@@ -39,9 +39,13 @@ class Joined:
         self._tx.run("RELEASE SAVEPOINT joined")
         return result
 
-    def integrity(self) -> list[str]:
+    def integrity(self, *, thorough: bool = True) -> list[str]:
         """What the engine itself finds, outside of the transaction."""
-        return self._engine.integrity()
+        return self._engine.integrity(thorough=thorough)
+
+    def about(self) -> Mapping[str, str]:
+        """What the engine says of itself."""
+        return self._engine.about()
 
     def checkpoint(self) -> bool:
         """False: that has to wait until the transaction has ended."""

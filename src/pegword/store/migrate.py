@@ -32,12 +32,16 @@ def schema_known() -> int:
 def schema_of(engine: Engine) -> int:
     """The number of the last migration that was applied to a database, 0 for a new one; `NewerDatabase` when this program does not know
     it."""
-    with engine.read() as tx:
-        done = _done(tx)
-    known = schema_known()
+    done, known = schema_there(engine), schema_known()
     if done > known:
         raise NewerDatabase(f"the database is at schema {done}, this program knows {known}: install the newer Pegword again")
     return done
+
+
+def schema_there(engine: Engine) -> int:
+    """The number of the last migration that was applied to a database, known to this program or not; 0 for a new one."""
+    with engine.read() as tx:
+        return _done(tx)
 
 
 def _done(tx: Tx) -> int:

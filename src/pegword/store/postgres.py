@@ -49,6 +49,12 @@ _READ = b"BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 _WRITE = b"BEGIN ISOLATION LEVEL READ COMMITTED"
 _UNSAFE = "SELECT name FROM pg_settings WHERE name IN ('fsync', 'full_page_writes') AND setting = 'off' ORDER BY name"
 
+_ABOUT = """
+    SELECT name, setting FROM pg_settings
+    WHERE name IN ('server_version', 'data_checksums', 'fsync', 'full_page_writes', 'synchronous_commit')
+"""
+_NOW = "SELECT CAST(extract(epoch FROM clock_timestamp()) * 1000000 AS BIGINT), pg_is_in_recovery()"
+
 _TRY_AGAIN = (errors.SerializationFailure, errors.DeadlockDetected)
 _IN_DOUBT = "the connection to the database broke at the commit, and it is not known whether this was done: look, then try again"
 _MEANING: tuple[tuple[str, Callable[[str], PegwordError], str], ...] = (
@@ -193,9 +199,15 @@ class PostgresEngine:
             self._writing.now = False
             self._writers.release()
 
-    def integrity(self) -> list[str]:
+    def integrity(self, *, thorough: bool = True) -> list[str]:  # noqa: ARG002
         """Nothing: the server checks its pages when it reads them, where it was made with checksums."""
         return []
+
+    def about(self) -> Mapping[str, str]:
+        with self.read() as tx:
+            told = {name: setting for name, setting in tx.rows(_ABOUT)}  # noqa: C416
+            ((clock_us, replica),) = tx.rows(_NOW)
+        return {"engine": "postgresql", "clock_us": str(clock_us), "replica": "on" if replica else "off", **told}
 
     def checkpoint(self) -> bool:
         """Nothing to do: the server's own vacuum clears what was deleted."""

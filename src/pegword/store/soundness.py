@@ -18,6 +18,7 @@ NAMED_MAX = 20  # of what is wrong, so many are told one by one
 Progress = Callable[[int], None]
 
 _FIELDS = "scope_key, memory_id, version, name, kind, description, content, tags, content_hash"
+_COUNT = "SELECT count(*) FROM structured_memories"
 _MEMORIES = "SELECT {fields} FROM structured_memories WHERE memory_id > ? ORDER BY memory_id LIMIT ?"
 _MEMORY = f"SELECT {_FIELDS} FROM structured_memories WHERE scope_key = ? AND memory_id = ? AND version = ?"
 _VERSIONS = """
@@ -43,6 +44,11 @@ class Found:
         self.faulty += 1
         if len(self.named) < NAMED_MAX:
             self.named.append(words)
+
+
+def count(tx: Tx) -> int:
+    """How many memories there are."""
+    return int(tx.rows(_COUNT)[0][0])
 
 
 def memories(tx: Tx, found: Found, progress: Progress, *, after: str = "", limit: int = 0) -> None:

@@ -190,14 +190,20 @@ class SqliteEngine:
         result: T = job.result
         return result
 
-    def integrity(self) -> list[str]:
-        """What SQLite finds wrong with the pages, the trees and the constraints of the file."""
+    def integrity(self, *, thorough: bool = True) -> list[str]:
+        """What SQLite finds wrong with the pages, the trees and the constraints of the file; what is not *thorough* does not hold the
+        trees against each other."""
+        check = "integrity_check" if thorough else "quick_check"
         try:
             with self.read() as tx:
-                said = [str(line) for (line,) in tx.rows(f"PRAGMA integrity_check({INTEGRITY_LINES_MAX})")]
+                said = [str(line) for (line,) in tx.rows(f"PRAGMA {check}({INTEGRITY_LINES_MAX})")]
         except Damaged as error:
             return [str(error)]
         return [] if said == ["ok"] else said
+
+    def about(self) -> Mapping[str, str]:
+        with self.read() as tx:
+            return {"engine": "sqlite", "version": apsw.sqlite_lib_version(), "journal": str(tx.rows("PRAGMA journal_mode")[0][0])}
 
     def checkpoint(self) -> bool:
         """Move the write-ahead log into the file and cut it, so that deleted text is in neither; False when somebody still reads it.

@@ -118,7 +118,8 @@ class SqliteFile:
 
     def unchanging(self) -> bool:
         """Whether nobody changes the file: it lies where nothing can be written beside it, and no process has a log open."""
-        still = self._use is Use.FROZEN or not os.access(self.path.parent, os.W_OK)
+        looked_at = self._use is Use.LOOK and self.journal == "wal"
+        still = self._use is Use.FROZEN or looked_at or not os.access(self.path.parent, os.W_OK)
         return self.read_only and still and not Path(f"{self.path}-wal").exists()
 
     def check(self) -> None:
@@ -218,8 +219,7 @@ def _flush_folder(folder: Path) -> None:
 
 def _journal_for(path: Path, notice: Callable[[str], None], allow_unsafe_sqlite: bool) -> str:
     """The journal mode that is safe here: WAL on a local file system with a sound SQLite, else DELETE."""
-    version = tuple(int(part) for part in apsw.sqlite_lib_version().split("."))
-    if has_wal_race(version):
+    if has_wal_race(sqlite_version()):
         shown = apsw.sqlite_lib_version()
         if not allow_unsafe_sqlite:
             raise Invalid(f"SQLite {shown} can corrupt a database in WAL mode; install apsw 3.51.3 or newer")
@@ -230,6 +230,11 @@ def _journal_for(path: Path, notice: Callable[[str], None], allow_unsafe_sqlite:
         notice(f"{path} lies on {network}, where WAL is not safe: using a rollback journal, which is slower")
         return "delete"
     return "wal"
+
+
+def sqlite_version() -> tuple[int, ...]:
+    """The version of the SQLite in use."""
+    return tuple(int(part) for part in apsw.sqlite_lib_version().split("."))
 
 
 def has_wal_race(version: tuple[int, ...]) -> bool:
