@@ -141,6 +141,20 @@ def test_an_expected_version_that_is_not_the_stored_one_is_a_conflict(memories: 
     assert isinstance(refusal.value, Conflict)
 
 
+def test_only_the_expected_version_is_deleted(memories: OpenMemories) -> None:
+    """By name and by id."""
+    tea = memories.save("tea", "Green tea.").memory
+    memories.save("milk", "Oat milk.")
+    for refused in (lambda: memories.delete("milk", expected_version=2), lambda: memories.delete_by_id(tea.memory_id, expected_version=0)):
+        with pytest.raises(VersionMismatch) as mismatch:
+            refused()
+        assert 1 == mismatch.value.current
+    memories.delete("milk", expected_version=1)
+    memories.delete_by_id(tea.memory_id, expected_version=1)
+
+    assert 0 == memories.list().total
+
+
 @pytest.mark.parametrize(
     ("arguments", "field"),
     [
@@ -177,8 +191,8 @@ CALLS: dict[str, dict[str, object]] = {
     },
     "versions": {"memory_id": "00000000-0000-4000-8000-000000000001"},
     "revert": {"memory_id": "00000000-0000-4000-8000-000000000001", "version": 1, "expected_version": 1},
-    "delete": {"name": "kept", "scope": "global", "scope_id": ""},
-    "delete_by_id": {"memory_id": "00000000-0000-4000-8000-000000000001"},
+    "delete": {"name": "kept", "scope": "global", "scope_id": "", "expected_version": 1},
+    "delete_by_id": {"memory_id": "00000000-0000-4000-8000-000000000001", "expected_version": 1},
     "turn": {"messages": "tea", "workstream_id": "", "mode": "tail", "k": 1, "budget_chars": 500},
     "explain": {"receipt": "00000000-0000-4000-8000-000000000002"},
     "session": {

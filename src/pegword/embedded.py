@@ -236,14 +236,14 @@ class OpenMemories:
         return self._open().memories.revert(self._caller, memory_id, version, expected_version=expected_version)
 
     @checked
-    def delete(self, name: str, *, scope: str = "global", scope_id: str = "") -> Memory:
-        """Delete the memory of that name for good, with its versions; return what it was. Raises `NotFound`."""
-        return self._open().memories.delete(self._caller, self._scope(scope, scope_id), name)
+    def delete(self, name: str, *, scope: str = "global", scope_id: str = "", expected_version: int | None = None) -> Memory:
+        """Delete the memory of that name for good, with its versions; return what it was. Raises `NotFound`, `VersionMismatch`."""
+        return self._open().memories.delete(self._caller, self._scope(scope, scope_id), name, expected_version=expected_version)
 
     @checked
-    def delete_by_id(self, memory_id: str) -> Memory:
-        """Delete the memory of that id for good, with its versions; return what it was. Raises `NotFound`."""
-        return self._open().memories.delete_by_id(self._caller, memory_id)
+    def delete_by_id(self, memory_id: str, *, expected_version: int | None = None) -> Memory:
+        """Delete the memory of that id for good, with its versions; return what it was. Raises `NotFound`, `VersionMismatch`."""
+        return self._open().memories.delete_by_id(self._caller, memory_id, expected_version=expected_version)
 
     @checked
     def turn(

@@ -148,6 +148,19 @@ def test_an_expected_version_that_is_not_the_stored_one_is_refused(cli: Cli) -> 
     assert (refused.code, refused.error["code"], refused.error["current_version"]) == (1, "version_mismatch", 2)
 
 
+def test_only_the_expected_version_is_deleted(cli: Cli) -> None:
+    """By name and by id."""
+    saved = cli.ok("save", "tea", "Green tea.", "--json").json
+    refused = [
+        cli("delete", *which, "--expected-version", "2", "--json").error["current_version"]
+        for which in (["tea"], ["--id", saved["memory_id"]])
+    ]
+    cli.ok("delete", "tea", "--expected-version", "1")
+
+    assert [1, 1] == refused
+    assert 0 == cli.ok("list", "--json").json["total"]
+
+
 def test_the_word_for_the_kind_project_is_the_set_one_else_the_saved_one(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     """A row remembers which of project and general it was saved with; a setting overrules it."""
     cli.ok("save", "tea", "Green tea.", "--type", "general")

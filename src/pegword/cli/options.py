@@ -37,3 +37,6 @@ ExpectedVersion = Annotated[
     int | None,
     typer.Option("--expected-version", metavar="N", min=0, help="Refuse if the memory is not at this version (0: must not exist)."),
 ]
+StoredVersion = Annotated[
+    int | None, typer.Option("--expected-version", metavar="N", min=1, help="Refuse if the memory is not at this version.")
+]

@@ -8,7 +8,7 @@ from pegword.cli import output, shapes
 from pegword.cli.asking import AsUser, Which
 from pegword.cli.inputs import content_of
 from pegword.cli.opening import Opened
-from pegword.cli.options import ExpectedVersion, Name, ScopeId, ScopeWord
+from pegword.cli.options import ExpectedVersion, Name, ScopeId, ScopeWord, StoredVersion
 
 
 def save(
@@ -58,7 +58,7 @@ def save(
         _tell(store, store.services.memories.save(caller, draft), ask.as_json)
 
 
-def delete(which: Which, ask: AsUser) -> None:
+def delete(which: Which, expected_version: StoredVersion = None, *, ask: AsUser) -> None:
     """Delete a memory for good.
 
     Its versions, its place in the index and the receipts that name it go with it.
@@ -67,9 +67,9 @@ def delete(which: Which, ask: AsUser) -> None:
         caller = store.caller(ask.user)
         plain_name = which.plain_name()
         if which.memory_id is not None:
-            gone = store.services.memories.delete_by_id(caller, which.memory_id)
+            gone = store.services.memories.delete_by_id(caller, which.memory_id, expected_version=expected_version)
         else:
-            gone = store.services.memories.delete(caller, which.where(caller), plain_name)
+            gone = store.services.memories.delete(caller, which.where(caller), plain_name, expected_version=expected_version)
         if ask.as_json:
             output.document(
                 {"status": "ok", "name": gone.name, "memory_id": gone.memory_id, "scope": gone.scope.kind, "scope_id": gone.scope.id}
@@ -81,7 +81,7 @@ def delete(which: Which, ask: AsUser) -> None:
 def revert(
     to: Annotated[int, typer.Option("--to", metavar="N", help="The version to go back to.", show_default=False)],
     which: Which,
-    expected_version: ExpectedVersion = None,
+    expected_version: StoredVersion = None,
     *,
     ask: AsUser,
 ) -> None:

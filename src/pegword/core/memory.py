@@ -14,6 +14,7 @@ from typing import NamedTuple
 from pegword.core.caller import Caller, Scope
 from pegword.core.errors import Invalid
 from pegword.core.invisible import is_invisible
+from pegword.core.versions import Expected, checked_expected
 
 NAME_CHARS_MAX = 256
 CONTENT_CHARS_MAX = 65_536
@@ -60,7 +61,7 @@ class Draft:
     expires_at: int | None = None
     sitting: str = ""
     session: str = ""
-    expected_version: int | None = None
+    expected_version: Expected = None
     claims_verified: bool = False
     shelf: str = ""
 
@@ -189,7 +190,7 @@ def checked(draft: Draft) -> Draft:
         draft.expires_at,
         checked_text(draft.sitting.strip(), "sitting", SITTING_CHARS_MAX),
         checked_text(draft.session.strip(), "session", NAME_CHARS_MAX),
-        draft.expected_version,
+        checked_expected(draft.expected_version),
         draft.claims_verified,
         draft.shelf,
     )

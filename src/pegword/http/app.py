@@ -20,13 +20,14 @@ from pegword.core.caller import Caller
 from pegword.core.errors import Invalid, PegwordError, Unavailable
 from pegword.http import docs_page, events, health, native, sessions, sharing, tooling, transfer, turnstone
 from pegword.http.auth import Names, caller_of
+from pegword.http.conditions import CONDITIONS, expected_of
 from pegword.http.failures import Overloaded, Reply, accident, failure
 from pegword.http.openapi import document
 from pegword.http.reading import Bodies, ClientGone, Receive, leaves_much_unread
 from pegword.http.routing import Answer, Call, Route, Table
 from pegword.http.spooling import Spool, spooled
 from pegword.http.threads import Threads
-from pegword.http.wire import body_of, one_header, query_of, version_of
+from pegword.http.wire import body_of, one_header, query_of
 from pegword.services.bundle import Services
 from pegword.services.once import Asked, Kept, asked, once
 from pegword.settings import Settings
@@ -198,9 +199,9 @@ class App:
         call = Call(self._services, self._live(), caller, path)
         if not route.may_write:
             return call
-        expected = version_of(request.headers.getlist("if-match"))
+        expected = expected_of(request.headers)
         if expected is not None and not route.conditional:
-            raise Invalid("If-Match is not honoured here; leave it out", field="If-Match")
+            raise Invalid("If-Match and If-None-Match are not honoured here; leave them out", field="If-Match")
         return replace(call, expected_version=expected, once_key=one_header(request.headers, "Idempotency-Key"))
 
     def _public(self, path: dict[str, str]) -> Call:
@@ -239,7 +240,7 @@ class App:
 def _asked(request: _Request, route: Route, caller: Caller, key: str, body: bytearray | Spool | None) -> Asked:
     """A request as it is told from every other one under the same key."""
     told = (request.scope["method"].encode(), request.scope["path"].encode(), request.scope["query_string"])
-    conditions = (value.encode("latin-1") for value in request.headers.getlist("if-match"))
+    conditions = (f"{name}:{value}".encode("latin-1") for name, value in request.headers.items() if name in CONDITIONS)
     sent = body.digest() if isinstance(body, Spool) else bytes(body or b"")
     return asked(caller, f"{route.method} {route.path}", key, (*told, sent, *conditions))
 

@@ -19,6 +19,7 @@ from pegword.core.memory import (
     SOURCES,
     TAGS_MAX,
 )
+from pegword.core.versions import Expected, meets
 from pegword.http.routing import Call
 
 TAGS_SENT_MAX = 1_000  # before doubles are removed; more is refused before they are looked at
@@ -42,14 +43,15 @@ Confidence = Annotated[float, Meta(extra_json_schema={"minimum": 0.0, "maximum":
 Expiry = Annotated[str | float, Meta(description="ISO 8601 (without a zone: UTC) or seconds since 1970")]
 Sitting = Annotated[str, Meta(description=f"a name for what is saved together, at most {SITTING_CHARS_MAX} characters")]
 SessionName = Annotated[str, Meta(description="the conversation that this comes from")]
-Expected = Annotated[int, Meta(ge=0, description="the version that the memory must be at; 0: it must not exist")]
+ExpectedVersion = Annotated[int, Meta(ge=0, description="the version that the memory must be at; 0: it must not exist")]
 Expired = Annotated[bool, Meta(description="also what has expired")]
 Claim = Annotated[bool, Meta(description="accepted and answered with a warning: only a human verifies")]
 
 
-def expected_version(call: Call, in_body: int | None) -> int | None:
-    """The version that a write expects, from its body or its If-Match header; `Invalid` when they differ."""
-    in_header = call.expected_version
-    if in_body is not None and in_header is not None and in_body != in_header:
-        raise Invalid(f"expected_version is {in_body}, but If-Match says {in_header}", field="expected_version")
-    return in_header if in_body is None else in_body
+def expected_version(call: Call, given: int | None) -> Expected:
+    """The version that a write expects, as *given* beside its header or as that says; `Invalid` when the two differ."""
+    if given is None:
+        return call.expected_version
+    if not meets(call.expected_version, given):
+        raise Invalid(f"expected_version is {given}, which the header If-Match or If-None-Match rules out", field="expected_version")
+    return given

@@ -15,7 +15,7 @@ from pegword.http.memory_fields import (
     Confidence,
     Content,
     Description,
-    Expected,
+    ExpectedVersion,
     Expiry,
     Kind,
     Priority,
@@ -61,7 +61,7 @@ class PatchBody(Body, kw_only=True):
     expires_at: Expiry | UnsetType | None = UNSET
     sitting: Sitting = ""
     session: SessionName = ""
-    expected_version: Expected | None = None
+    expected_version: ExpectedVersion | None = None
     verified: Claim = False
 
 
@@ -69,7 +69,13 @@ class RevertBody(Body, kw_only=True):
     """The version whose text is to stand again."""
 
     version: Annotated[int, Meta(ge=1)]
-    expected_version: Expected | None = None
+    expected_version: ExpectedVersion | None = None
+
+
+class DeleteQuery(msgspec.Struct, kw_only=True):
+    """At which version."""
+
+    expected_version: ExpectedVersion | None = None
 
 
 class TurnBody(Body, kw_only=True):
@@ -145,9 +151,10 @@ def change_memory(call: Call, body: PatchBody) -> Answer:
     return saved_answer(call, call.services.memories.update(call.caller, call.path["memory_id"], changes))
 
 
-def delete_memory_by_id(call: Call) -> Answer:
+def delete_memory_by_id(call: Call, query: DeleteQuery) -> Answer:
     """Delete a memory for good, by id."""
-    return deleted_answer(call.services.memories.delete_by_id(call.caller, call.path["memory_id"]))
+    expected = expected_version(call, query.expected_version)
+    return deleted_answer(call.services.memories.delete_by_id(call.caller, call.path["memory_id"], expected_version=expected))
 
 
 def list_versions(call: Call) -> Answer:
@@ -222,7 +229,7 @@ _TURN = "/v1/api/turn"
 ROUTES = (
     Route("GET", _ONE, get_memory_by_id, "read", Record),
     Route("PATCH", _ONE, change_memory, "write", SavedRecord, PatchBody, conditional=True),
-    Route("DELETE", _ONE, delete_memory_by_id, "write", Deleted),
+    Route("DELETE", _ONE, delete_memory_by_id, "write", Deleted, query=DeleteQuery, conditional=True),
     Route("GET", _ONE + "/versions", list_versions, "read", VersionPage),
     Route("POST", _ONE + "/revert", revert_memory, "write", SavedRecord, RevertBody, conditional=True),
     Route("POST", _TURN, take_turn, "read", TurnAnswer, TurnBody, body_bytes_max=TURN_BYTES_MAX),

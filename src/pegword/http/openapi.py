@@ -7,13 +7,15 @@ from typing import Any
 
 import msgspec
 
+from pegword.http.conditions import PATTERN
 from pegword.http.failures import Error
 from pegword.http.routing import Route
 from pegword.lines import MEDIA_TYPE
 from pegword.services.once import KEPT_HOURS, KEY_CHARS_MAX
 
 _REF = "#/components/schemas/{name}"
-_VERSION = {"type": "string", "pattern": '^(W/)?("[0-9]{1,18}"|[0-9]{1,18})$'}
+_IF_MATCH = {"type": "string", "pattern": PATTERN}
+_IF_NONE_MATCH = {"type": "string", "enum": ["*"]}
 _DESCRIPTION = """Memory for LLM agents: short keyed notes, of which the few that matter stand in the next turn.
 
 Every path under /v1 takes `Authorization: Bearer TOKEN`. Every failure answers `{"error", "code", "field"?}`."""
@@ -80,8 +82,10 @@ def _operation(route: Route) -> dict[str, Any]:
     parameters = [{"name": name, "in": "path", "required": True, "schema": {"type": "string"}} for name in route.parameters]
     parameters += _query_parameters(route.query) if route.query else []
     if route.conditional:
-        says = "the version that the memory must be at"
-        parameters.append({"name": "If-Match", "in": "header", "required": False, "description": says, "schema": _VERSION})
+        says = "the versions of which the memory must be at one, as their ETags; *: it must be there"
+        parameters.append({"name": "If-Match", "in": "header", "required": False, "description": says, "schema": _IF_MATCH})
+        says = "*: there must be no such memory yet"
+        parameters.append({"name": "If-None-Match", "in": "header", "required": False, "description": says, "schema": _IF_NONE_MATCH})
     if route.may_write:
         says = f"the same request again under the same key is answered the same, and done once; kept {KEPT_HOURS} hours"
         schema = {"type": "string", "minLength": 1, "maxLength": KEY_CHARS_MAX}

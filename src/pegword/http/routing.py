@@ -12,6 +12,7 @@ import msgspec
 
 from pegword.core.caller import Caller
 from pegword.core.errors import NotFound
+from pegword.core.versions import Expected
 from pegword.http.failures import WrongMethod
 from pegword.http.reading import BODY_BYTES_MAX
 from pegword.http.spooling import Spool
@@ -26,15 +27,15 @@ _PARAMETER = re.compile(r"\{(\w+)(:path)?\}")
 class Call:
     """One request, as a handler sees it.
 
-    *path* holds the path's parameters. *expected_version* is what an If-Match header says, *once_key* what an Idempotency-Key header says
-    (None: there is none). *warnings* are what the answer must tell.
+    *path* holds the path's parameters. *expected_version* is what If-Match or If-None-Match says, *once_key* what an Idempotency-Key header
+    says (None: there is none). *warnings* are what the answer must tell.
     """
 
     services: Services
     settings: Settings
     caller: Caller
     path: Mapping[str, str]
-    expected_version: int | None = None
+    expected_version: Expected = None
     once_key: str | None = None
     warnings: tuple[str, ...] = ()
 

@@ -15,7 +15,7 @@ from pegword.http.memory_fields import (
     Confidence,
     Content,
     Description,
-    Expected,
+    ExpectedVersion,
     Expired,
     Expiry,
     Kind,
@@ -66,6 +66,12 @@ class ScopeQuery(msgspec.Struct, kw_only=True):
     scope_id: ScopeId = ""
 
 
+class DeleteNamedQuery(ScopeQuery, kw_only=True):
+    """Where a name is meant, and at which version."""
+
+    expected_version: ExpectedVersion | None = None
+
+
 class SaveBody(Body, kw_only=True):
     """A memory to save. What is absent or null keeps what is stored, or takes the default for a new memory."""
 
@@ -82,7 +88,7 @@ class SaveBody(Body, kw_only=True):
     expires_at: Expiry | None = None
     sitting: Sitting = ""
     session: SessionName = ""
-    expected_version: Expected | None = None
+    expected_version: ExpectedVersion | None = None
     verified: Claim = False
 
 
@@ -143,10 +149,11 @@ def get_memory(call: Call, query: ScopeQuery) -> Answer:
     return record_answer(call, call.services.memories.get(call.caller, scope, call.path["name"]))
 
 
-def delete_memory(call: Call, query: ScopeQuery) -> Answer:
+def delete_memory(call: Call, query: DeleteNamedQuery) -> Answer:
     """Delete a memory for good, by name."""
+    expected = expected_version(call, query.expected_version)
     scope = scope_of(call.caller, query.scope, query.scope_id)
-    return deleted_answer(call.services.memories.delete(call.caller, scope, call.path["name"]))
+    return deleted_answer(call.services.memories.delete(call.caller, scope, call.path["name"], expected_version=expected))
 
 
 _ALL = "/v1/api/memories"
@@ -158,5 +165,5 @@ ROUTES = (
     Route("POST", _ALL, save_memory, "write", SavedRecord, SaveBody, statuses=(201, 200), conditional=True),
     Route("POST", _ALL + "/search", search_memories, "read", FoundPage, SearchBody),
     Route("GET", _ONE, get_memory, "read", Record, query=ScopeQuery),
-    Route("DELETE", _ONE, delete_memory, "write", Deleted, query=ScopeQuery),
+    Route("DELETE", _ONE, delete_memory, "write", Deleted, query=DeleteNamedQuery, conditional=True),
 )

@@ -88,17 +88,6 @@ def one_header(headers: Headers, name: str) -> str | None:
     return values[0] if values else None
 
 
-def version_of(if_match: list[str]) -> int | None:
-    """The version that an If-Match header expects, None when there is no such header."""
-    if not if_match:
-        return None
-    tag = if_match[0].strip().removeprefix("W/")
-    number = tag[1:-1] if len(tag) > 1 and tag[0] == tag[-1] == '"' else tag
-    if len(if_match) > 1 or not number.isascii() or not number.isdecimal() or len(number) > 18:
-        raise Invalid("If-Match must be one version number, such as the ETag of an earlier answer", field="If-Match")
-    return int(number)
-
-
 def _ignored(given: Mapping[str, Any], kind: type[msgspec.Struct]) -> Iterator[str]:
     """The names in *given* that a *kind* does not have, and those of the objects in it, written ``object.name``."""
     names = kind.__struct_fields__
@@ -148,7 +137,7 @@ def _unknown(name: str, fields: Mapping[str, Any]) -> Invalid:
 
 def _from_text(name: str, text: str, kind: Any) -> Any:
     """A parameter's text as the type of its field."""
-    kinds = (kind, *get_args(kind))
+    kinds = _parts(kind)
     if bool in kinds:
         if text not in ("true", "false"):
             raise Invalid(f"{name} must be true or false", field=name)
@@ -158,6 +147,11 @@ def _from_text(name: str, text: str, kind: Any) -> Any:
             raise Invalid(f"{name} must be an integer", field=name)
         return int(text)
     return text
+
+
+def _parts(kind: Any) -> list[Any]:
+    """A type, and all that it is made of."""
+    return [kind, *(part for argument in get_args(kind) for part in _parts(argument))]
 
 
 def _invalid(message: str) -> Invalid:

@@ -17,6 +17,7 @@ from pegword.core.memory import (
     normal_name,
 )
 from pegword.core.text import Analyser, Phrase
+from pegword.core.versions import Expected
 from pegword.services.finding import Hit, find, find_expired
 from pegword.services.housekeeping import Keeper
 from pegword.services.writing import Changes, Saved, Writing, draft_of, held, require_member, within_reach
@@ -73,7 +74,7 @@ class Memories:
 
         In a *session* it must be one of the scopes that the session writes, and the session's user is the author. Outside one, none
         that belongs to sessions alone can be written. Returns when the change is committed and on disk. Raises `Invalid` naming the
-        field, `VersionMismatch` when `draft.expected_version` (0: must not exist) is not the stored one.
+        field, `VersionMismatch` when the memory is not at `draft.expected_version` (0: must not exist).
         """
         caller.require("write")
         draft = checked(draft)
@@ -178,7 +179,7 @@ class Memories:
         with self._engine.read() as tx:
             return tuple(memory_rows.versions(tx, within_reach(tx, caller, memory_id, sound=False)))
 
-    def revert(self, caller: Caller, memory_id: str, number: int, *, expected_version: int | None = None) -> Saved:
+    def revert(self, caller: Caller, memory_id: str, number: int, *, expected_version: Expected = None) -> Saved:
         """Make a memory say again what it said at version *number*, as a new version by this caller."""
         caller.require("write")
 
@@ -195,8 +196,13 @@ class Memories:
 
         return self._change(caller, memory_id, "revert", old, sound=False)
 
-    def delete(self, caller: Caller, scope: Scope, name: str, session: Session | None = None) -> Memory:
-        """Delete the memory of that name for good: its versions, its index entries and the receipts that name it go with it."""
+    def delete(
+        self, caller: Caller, scope: Scope, name: str, session: Session | None = None, *, expected_version: Expected = None
+    ) -> Memory:
+        """Delete the memory of that name for good: its versions, its index entries and the receipts that name it go with it.
+
+        Raises `VersionMismatch` when it is not at the expected version.
+        """
         caller.require("write")
         name = normal_name(name)
         who = self._admitted(caller, session, Visible((scope,)), write=True)
@@ -207,16 +213,16 @@ class Memories:
             memory = memory_rows.by_name(tx, scope, name, sound=False)
             if memory is None:
                 raise NotFound(f"Memory '{name}' not found")
-            return self.writing.remove(tx, memory)
+            return self.writing.remove(tx, memory, expected_version)
 
         memory = self._engine.write(work)
         self._housekeeper.deleted()
         return memory
 
-    def delete_by_id(self, caller: Caller, memory_id: str) -> Memory:
-        """Delete the memory of that id for good."""
+    def delete_by_id(self, caller: Caller, memory_id: str, *, expected_version: Expected = None) -> Memory:
+        """Delete the memory of that id for good. Raises as `delete`."""
         caller.require("write")
-        memory = self._engine.write(lambda tx: self.writing.remove(tx, held(tx, caller, memory_id)))
+        memory = self._engine.write(lambda tx: self.writing.remove(tx, held(tx, caller, memory_id), expected_version))
         self._housekeeper.deleted()
         return memory
 

@@ -4,9 +4,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from pegword.core.caller import Caller, Scope, reach
-from pegword.core.errors import Damaged, NotFound, VersionMismatch
+from pegword.core.errors import Damaged, NotFound
 from pegword.core.memory import Draft, Memory, Trust, hashed, trust_of
 from pegword.core.text import Analyser
+from pegword.core.versions import Expected, checked_expected, require_version
 from pegword.store import memory_rows, postings, sharing_rows
 from pegword.store.engine import Tx
 
@@ -36,7 +37,7 @@ class Changes:
     expires_at: int | None = None
     sitting: str = ""
     session: str = ""
-    expected_version: int | None = None
+    expected_version: Expected = None
     claims_verified: bool = False
 
 
@@ -58,11 +59,7 @@ class Writing:
         tx.beside(draft.scope.key)
         require_member(tx, caller, draft.scope)
         written = memory_rows.upsert(tx, new_id or self._new_id(), draft, trust, caller, now)
-        if written is None:
-            stored = memory_rows.by_name(tx, draft.scope, draft.name, draft.shelf)
-            raise _mismatch(draft, 0 if stored is None else stored.version)
-        if written.outcome == "created" and draft.expected_version:
-            raise _mismatch(draft, 0)
+        require_version(draft.name, written.before, draft.expected_version)
         memory = written.memory
         warnings = list(trust.warnings)
         if draft.expires_at and draft.expires_at <= now:
@@ -85,8 +82,9 @@ class Writing:
         memory = memory_rows.place(tx, memory, entered.slot, entered.place, document.length)
         return Saved(memory, written.outcome, tuple(warnings)), entered.due
 
-    def remove(self, tx: Tx, memory: Memory) -> Memory:
-        """Delete *memory* for good in an open transaction; its scope is held `alone`."""
+    def remove(self, tx: Tx, memory: Memory, expected: Expected = None) -> Memory:
+        """Delete *memory* for good in an open transaction, if it is at the *expected* version; its scope is held `alone`."""
+        require_version(memory.name, memory.version, checked_expected(expected))
         postings.leave(tx, memory.scope.key, memory.slot, memory.length, self._terms_of(tx, memory))
         memory_rows.delete(tx, memory)
         return memory
@@ -154,11 +152,6 @@ def _sitting(caller: Caller, draft: Draft) -> tuple[str, bool]:
     if draft.sitting:
         return f"{caller.user_id}\n{draft.sitting}", True
     return f"{caller.user_id}\n{caller.credential}\n{draft.session}", bool(draft.session)
-
-
-def _mismatch(draft: Draft, current: int) -> VersionMismatch:
-    sentence = f"Memory '{draft.name}' is at version {current}, not at {draft.expected_version}"
-    return VersionMismatch(sentence, current=current)
 
 
 def _plain_id(memory_id: str) -> str:

@@ -36,7 +36,7 @@ _COLUMNS = """memory_id, scope_key, shelf, name, kind, kind_word, description, c
     credential, verified_by, verified_at, confidence, expires_at, created, updated, version, content_hash, access_count,
     last_accessed, slot, place, length"""
 
-# One statement decides. It returns no row when nothing would change, or when the version is not the expected one.
+# One statement decides. It returns no row when nothing would change.
 _UPSERT = f"""
     INSERT INTO structured_memories AS m (
         memory_id, scope_key, shelf, name_key, slot, place, length, scope, scope_id, name, kind, kind_word, priority, source, author,
@@ -70,15 +70,14 @@ _UPSERT = f"""
         tags = coalesce(:tags, m.tags),
         description = coalesce(:description, m.description),
         content = excluded.content
-    WHERE (CAST(:expected AS BIGINT) IS NULL OR m.version = :expected) AND (
-        m.content <> excluded.content
+    WHERE m.content <> excluded.content
         OR m.description <> coalesce(:description, m.description)
         OR m.kind <> coalesce(:kind, m.kind)
         OR m.priority <> coalesce(:priority, m.priority)
         OR m.tags <> coalesce(:tags, m.tags)
         OR m.confidence <> coalesce(:confidence, m.confidence)
         OR m.expires_at <= :now
-        OR (CAST(:expires_at AS BIGINT) IS NOT NULL AND excluded.expires_at IS DISTINCT FROM m.expires_at))
+        OR (CAST(:expires_at AS BIGINT) IS NOT NULL AND excluded.expires_at IS DISTINCT FROM m.expires_at)
     RETURNING {_COLUMNS}
 """
 # The same thing saved again: nothing changes but the time, and which of two words for its kind it was saved with.
@@ -86,7 +85,7 @@ _TOUCH = f"""
     UPDATE structured_memories SET
         updated = CASE WHEN created > :now THEN created ELSE :now END,
         kind_word = CASE WHEN CAST(:kind AS TEXT) IS NULL THEN kind_word ELSE :kind_word END
-    WHERE scope_key = :scope_key AND shelf = :shelf AND name_key = :name AND (CAST(:expected AS BIGINT) IS NULL OR version = :expected)
+    WHERE scope_key = :scope_key AND shelf = :shelf AND name_key = :name
     RETURNING {_COLUMNS}
 """
 _PLACE = "UPDATE structured_memories SET slot = ?, place = ?, length = ?, content_hash = ? WHERE memory_id = ?"
@@ -138,15 +137,16 @@ class Filters:
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """What one upsert did: the *memory* as it now stands (not yet placed in the index), and *outcome*, one of created, updated,
-    unchanged."""
+    """What one upsert did: the *memory* as it now stands (not yet placed in the index), *outcome*, one of created, updated, unchanged, and
+    the version that was there *before* (0: none)."""
 
     memory: Memory
     outcome: str
+    before: int
 
 
-def upsert(tx: Tx, new_id: str, draft: Draft, trust: Trust, caller: Caller, now: int) -> Written | None:
-    """Create or change the memory of the draft's identity; None when its version is not the expected one."""
+def upsert(tx: Tx, new_id: str, draft: Draft, trust: Trust, caller: Caller, now: int) -> Written:
+    """Create or change the memory of the draft's identity, whatever its version."""
     confidence = CONFIDENCE_OF_HUMAN if caller.human else CONFIDENCE_OF_AGENT
     parameters = {
         "memory_id": new_id, "scope_key": draft.scope.key, "shelf": draft.shelf, "name": draft.name, "scope": draft.scope.kind,
@@ -155,14 +155,13 @@ def upsert(tx: Tx, new_id: str, draft: Draft, trust: Trust, caller: Caller, now:
         "verified_by": trust.verified_by, "verified_at": now if trust.verified_by else None, "confidence": draft.confidence,
         "trusted": confidence if draft.confidence is None else draft.confidence, "expires_at": draft.expires_at, "now": now,
         "tags": None if draft.tags is None else tags_text(draft.tags), "description": draft.description, "content": draft.content,
-        "expected": draft.expected_version,
     }  # fmt: skip
     rows = tx.rows(_UPSERT, parameters)
     if rows:
         memory = _memory(rows[0])
-        return Written(memory, "created" if memory.memory_id == new_id else "updated")
-    rows = tx.rows(_TOUCH, parameters)
-    return Written(_memory(rows[0]), "unchanged") if rows else None
+        return Written(memory, "created" if memory.memory_id == new_id else "updated", memory.version - 1)
+    memory = _memory(tx.rows(_TOUCH, parameters)[0])
+    return Written(memory, "unchanged", memory.version)
 
 
 def place(tx: Tx, memory: Memory, slot: int, at: int, length: int) -> Memory:
