@@ -18,6 +18,7 @@ from pegword.http.conditions import expected_of
 from pegword.services.bundle import Services
 from tests.wire.conftest import Site, save
 from tests.wire.test_once import ALL, EXAMPLES, ONE, everything
+from tests.wire.test_once import host as host
 
 HOLDS = ['"2"', "2", "*", '"1", "2"', '"1","2","3"', ', "2",', 'W/"1", "2"', '"abc", "2"', '"a,b", "2"']
 DOES_NOT = ['"1"', "0", '"1", "3"', 'W/"2"', 'W/"1", W/"2"', '"abc"', '"02"', '""', f'"{"9" * 30}"']
@@ -136,15 +137,15 @@ def test_a_delete_takes_expected_version_in_its_query(alice: httpx2.Client) -> N
     assert 200 == gone.status_code
 
 
-def test_every_route_that_changes_one_memory_takes_a_condition_and_the_others_refuse_it(server: Site, alice: httpx2.Client) -> None:
+def test_every_route_that_changes_one_memory_takes_a_condition_and_the_others_refuse_it(server: Site, host: httpx2.Client) -> None:
     """A condition that is not looked at must not be taken for one that holds."""
     assert server.app is not None
     one_memory = ("/v1/api/memories", "/v1/api/memory/")
     for route in server.app.table.routes:
         if not route.may_write:
             continue
-        (path, body), _ = EXAMPLES[route.method, route.path](alice)
-        answer = alice.request(route.method, path, json=body, headers=if_match('"99"'))
+        (path, body), _ = EXAMPLES[route.method, route.path](host)
+        answer = host.request(route.method, path, json=body, headers=if_match('"99"'))
         expected = 412 if route.path.startswith(one_memory) else 400
         assert (expected, expected == 412) == (answer.status_code, route.conditional), (route, answer.text)
 

@@ -26,6 +26,8 @@ SAVE = {"name": "deploy_day", "content": f"We deploy on Tuesdays, says the {WORD
 ALL = "/v1/api/memories"
 ONE = "/v1/api/memory"
 TOOL = "/v1/api/tool"
+SESSIONS = "/v1/api/sessions"
+SHARED = "/v1/api/shared"
 IMPORT = "/v1/api/import"
 
 # What a route that writes is asked for: a path and a body. The first is something that it can do, the second is another request.
@@ -43,9 +45,26 @@ def tool(action: str, name: str = "from_the_tool", **more: Any) -> dict[str, Any
     return {"arguments": {"action": action, "name": name, **more}}
 
 
-def event(client: httpx2.Client) -> tuple[Asks, Asks]:
-    path = f"/v1/api/sessions/{client.post('/v1/api/sessions', json={}).json()['session_id']}/events"
-    return (path, {"kind": "tool_call", "tool": "run"}), (path, {"kind": "tool_call", "tool": "look"})
+def session(
+    client: httpx2.Client, rest: str = "", body: dict[str, Any] | None = None, other: dict[str, Any] | None = None
+) -> tuple[Asks, Asks]:
+    """Two requests on a session: of the same path with another body, or without one of another path."""
+    first, second = (f"{SESSIONS}/{client.post(SESSIONS, json={}).json()['session_id']}{rest}" for _ in range(2))
+    return (first, body), (first if body else second, other)
+
+
+def shared(
+    client: httpx2.Client, rest: str = "", body: dict[str, Any] | None = None, other: dict[str, Any] | None = None
+) -> tuple[Asks, Asks]:
+    """The same, on a project with a member."""
+    project = {"kind": "project", "title": "Roof", "members": [{"user": "bob", "write": True}]}
+    first, second = (f"{SHARED}/project/{client.post(SHARED, json=project).json()['id']}{rest}" for _ in range(2))
+    return (first, body), (first if body else second, other)
+
+
+def workstream(client: httpx2.Client) -> tuple[Asks, Asks]:
+    save(client, scope="workstream", scope_id="w1")
+    return ("/v1/api/workstreams/w1?with_memories=true", None), ("/v1/api/workstreams/w2?with_memories=true", None)
 
 
 def by_name(client: httpx2.Client) -> tuple[Asks, Asks]:
@@ -64,7 +83,18 @@ EXAMPLES: dict[tuple[str, str], Callable[[httpx2.Client], tuple[Asks, Asks]]] = 
     ("PATCH", ONE + "/{memory_id}"): lambda client: by_id(client, "", {"content": f"Patched {WORD}."}),
     ("DELETE", ONE + "/{memory_id}"): by_id,
     ("POST", ONE + "/{memory_id}/revert"): lambda client: by_id(client, "/revert", {"version": 1}),
-    ("POST", "/v1/api/sessions/{session_id}/events"): event,
+    ("POST", SESSIONS): lambda _: ((SESSIONS, {}), (SESSIONS, {"kind": "coordinator"})),
+    ("POST", SESSIONS + "/{session_id}/resume"): lambda client: session(client, "/resume"),
+    ("DELETE", SESSIONS + "/{session_id}"): session,
+    ("POST", SESSIONS + "/{session_id}/events"): lambda client: session(
+        client, "/events", {"kind": "tool_call", "tool": "run"}, {"kind": "tool_call", "tool": "look"}
+    ),
+    ("POST", SHARED): lambda _: ((SHARED, {"kind": "project", "title": "Roof"}), (SHARED, {"kind": "project", "title": "Cellar"})),
+    ("PATCH", SHARED + "/{kind}/{id}"): lambda client: shared(client, "", {"title": "Loft"}, {"title": "Roof"}),
+    ("DELETE", SHARED + "/{kind}/{id}"): shared,
+    ("PUT", SHARED + "/{kind}/{id}/members/{user:path}"): lambda client: shared(client, "/members/bob", {"write": False}, {"write": True}),
+    ("DELETE", SHARED + "/{kind}/{id}/members/{user:path}"): lambda client: shared(client, "/members/bob"),
+    ("DELETE", "/v1/api/workstreams/{workstream_id:path}"): workstream,
     ("POST", TOOL): lambda _: ((TOOL, tool("save", content=f"Ask the {WORD} first.")), (TOOL, tool("save", content="Other."))),
     ("POST", IMPORT): lambda _: ((IMPORT, {"name": "brought", "content": WORD}), (IMPORT, {"name": "brought", "content": "Other."})),
 }
@@ -102,16 +132,22 @@ def check_every_write(server: Site, client: httpx2.Client) -> None:
         assert before == everything(server.services), route
 
 
-def test_every_write_in_the_table_of_routes_is_done_once(server: Site, alice: httpx2.Client) -> None:
-    check_every_write(server, alice)
+@pytest.fixture
+def host(server: Site, bob: httpx2.Client) -> httpx2.Client:
+    """A client of Alice that may do whatever a route can; and Bob, whom it may do it to."""
+    return server.client(server.token("alice", "service"))
 
 
-def test_a_route_that_does_not_honour_the_key_is_noticed(server: Site, alice: httpx2.Client, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_write_in_the_table_of_routes_is_done_once(server: Site, host: httpx2.Client) -> None:
+    check_every_write(server, host)
+
+
+def test_a_route_that_does_not_honour_the_key_is_noticed(server: Site, host: httpx2.Client, monkeypatch: pytest.MonkeyPatch) -> None:
     """The test above can fail."""
     monkeypatch.setattr(app, "once", lambda services, _, work: work(services))
 
     with pytest.raises(AssertionError):
-        check_every_write(server, alice)
+        check_every_write(server, host)
 
 
 def post(client: httpx2.Client, key: str | bytes = "first-try", **more: Any) -> httpx2.Response:
