@@ -31,7 +31,12 @@ _MAY_WRITE = """
 _HELD_BY = "SELECT scope_key, n FROM ix_scope WHERE scope_key >= ? AND scope_key < ? AND n > 0 ORDER BY scope_key LIMIT ?"
 _DELETED = "SELECT 1 FROM shared_scopes WHERE scope_key = ? AND owner = ? AND deleted_at IS NOT NULL"
 _MARK_DELETED = "UPDATE shared_scopes SET deleted_at = ? WHERE scope_key = ?"
-_FORGET = ("DELETE FROM scope_members WHERE scope_key = ?", "DELETE FROM shared_scopes WHERE scope_key = ? AND deleted_at IS NOT NULL")
+_FORGET = (
+    """
+    DELETE FROM scope_members WHERE scope_key IN (SELECT s.scope_key FROM shared_scopes AS s WHERE s.scope_key = ? AND s.deleted_at IS NOT NULL)
+    """,
+    "DELETE FROM shared_scopes WHERE scope_key = ? AND deleted_at IS NOT NULL",
+)
 
 
 def add(tx: Tx, scope: Scope, owner: str, title: str, now: int) -> None:

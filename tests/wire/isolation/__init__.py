@@ -1,0 +1,1 @@
+"""Who sees and changes what: every principal and kind of session, on every path, for every scope, their own and others'."""
