@@ -6,8 +6,8 @@ from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from itertools import islice
 
-from pegword.core.caller import Caller, Visible, scope_of
-from pegword.core.errors import PegwordError, Unavailable, VersionMismatch
+from pegword.core.caller import Caller, Visible, reach, scope_of
+from pegword.core.errors import NotFound, PegwordError, Unavailable, VersionMismatch
 from pegword.core.memory import KIND_DEFAULT, Draft, Memory, Trust, checked, checked_word, hash_of
 from pegword.core.text import Analyser
 from pegword.core.transfer import (
@@ -130,6 +130,8 @@ class Transfer:
         its scope, 0 for what has left the index. What has expired is left out unless *include_expired*; what is damaged always is.
         """
         caller.require("read")
+        if not reach(caller).covers(visible):
+            raise NotFound("Memory not found")
         now = self._clock()
         count, left_out = 0, [0]
         with self._engine.read() as tx:

@@ -33,7 +33,8 @@ _DELETED = "SELECT 1 FROM shared_scopes WHERE scope_key = ? AND owner = ? AND de
 _MARK_DELETED = "UPDATE shared_scopes SET deleted_at = ? WHERE scope_key = ?"
 _FORGET = (
     """
-    DELETE FROM scope_members WHERE scope_key IN (SELECT s.scope_key FROM shared_scopes AS s WHERE s.scope_key = ? AND s.deleted_at IS NOT NULL)
+    DELETE FROM scope_members WHERE scope_key IN (
+        SELECT s.scope_key FROM shared_scopes AS s WHERE s.scope_key = ? AND s.deleted_at IS NOT NULL)
     """,
     "DELETE FROM shared_scopes WHERE scope_key = ? AND deleted_at IS NOT NULL",
 )

@@ -53,6 +53,11 @@ def sessions(world: World, answers: Iterable[httpx2.Response]) -> set[str]:
     return {name for name, session_id in world.sessions.items() if any(session_id in text for text in texts)}
 
 
+def taken(world: World, answers: Iterable[httpx2.Response]) -> set[str]:
+    """The sessions of which something was reported."""
+    return {name for name, answer in zip(world.sessions, answers, strict=True) if answer.status_code == 200}
+
+
 def own(asker: Asker, _world: World) -> set[str]:
     """What is written down for them."""
     return set(asker.reads)
@@ -88,6 +93,10 @@ def sessions_of(asker: Asker, world: World) -> set[str]:
     return {"alice": set(world.sessions) - of_others, "host": hosts}.get(
         asker.user, {name for name in world.sessions if name.split()[0] == asker.user}
     )
+
+
+def may_report(asker: Asker, world: World) -> set[str]:
+    return sessions_of(asker, world) - {"closed"} if asker.writes else set()
 
 
 def in_new_sessions(asker: Asker, _world: World) -> set[str]:
@@ -131,10 +140,13 @@ READS: Mapping[str, Reads] = {
     "GET /v1/api/shared": Reads(probes.list_shared, titles, titles_of),
     "GET /v1/api/shared/{kind}/{id}": Reads(probes.get_shared, titles, titles_of),
     "GET /v1/api/workstreams": Reads(probes.list_workstreams, workstreams, workstreams_of),
+    "GET /v1/api/export": Reads(probes.export_memories, secrets, own),
+    "POST /v1/api/sessions/{session_id}/events": Reads(probes.report_event, taken, may_report),
     "POST /v1/api/sessions": Reads(probes.make_session, secrets, in_new_sessions),
 }
 CHANGES: Mapping[str, Changes] = {
     "POST /v1/api/memories": Changes(probes.save_memory, every_own),
+    "POST /v1/api/import": Changes(probes.import_memories, every_own),
     "DELETE /v1/api/memories/{name}": Changes(probes.delete_memory, every_own),
     "PATCH /v1/api/memory/{memory_id}": Changes(probes.change_memory, every_own),
     "DELETE /v1/api/memory/{memory_id}": Changes(probes.delete_memory_by_id, every_own),

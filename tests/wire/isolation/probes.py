@@ -4,6 +4,7 @@ A reading probe asks in every way that it can think of, and gives the answers. A
 that can do neither are empty, which says so.
 """
 
+import json
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -72,6 +73,19 @@ def by_id(rest: str = "") -> Reading:
     return ask
 
 
+def export_memories(asker: Asker, world: World) -> Answers:
+    for said in _filters(world):
+        yield asker.client.get("/v1/api/export", params={**said, "include_expired": "true"})
+
+
+def import_memories(asker: Asker, world: World, place: Place) -> Answers:
+    """As a memory of each word and id, with the id of the one that is there, under every policy."""
+    for said in (place.says, {"scope": place.scope.kind, "scope_id": place.scope.key}, {**place.says, "owner": place.scope.owner}):
+        line = {"name": NAME, "content": f"Now {asker.name}'s.", "memory_id": world.ids[place.name], "updated": "2099-01-01", **said}
+        for policy in ("skip", "newer", "overwrite"):
+            yield asker.client.post("/v1/api/import", params={"policy": policy}, content=json.dumps(line).encode())
+
+
 def take_turn(asker: Asker, world: World) -> Answers:
     body: dict[str, Any] = {"k": 50, "budget_chars": 100_000}
     if asker.session:
@@ -105,7 +119,7 @@ def tool_search(asker: Asker, world: World) -> Answers:
         yield _tool(asker, action="search", query=WORD, limit=50, **_forged(world, place))
         if not asker.session:
             arguments = {"action": "search", "query": WORD, "limit": 50}
-            yield asker.client.post("/v1/api/tool", json={"workstream_id": place.scope.id, "arguments": arguments})
+            yield asker.client.post("/v1/api/tool", json={"session": {"workstream_id": place.scope.id}, "arguments": arguments})
 
 
 def tool_list(asker: Asker, world: World) -> Answers:
@@ -114,7 +128,7 @@ def tool_list(asker: Asker, world: World) -> Answers:
         yield _tool(asker, action="list", limit=50, **{**_forged(world, place), **place.says})
         if not asker.session:
             arguments = {"action": "list", "limit": 50}
-            yield asker.client.post("/v1/api/tool", json={"workstream_id": place.scope.id, "arguments": arguments})
+            yield asker.client.post("/v1/api/tool", json={"session": {"workstream_id": place.scope.id}, "arguments": arguments})
 
 
 def tool_get(asker: Asker, world: World) -> Answers:
@@ -122,7 +136,7 @@ def tool_get(asker: Asker, world: World) -> Answers:
         yield _tool(asker, action="get", name=NAME, **{**_forged(world, place), **place.says})
         if not asker.session:
             arguments = {"action": "get", "name": NAME, "scope": place.scope.kind}
-            yield asker.client.post("/v1/api/tool", json={"workstream_id": place.scope.id, "arguments": arguments})
+            yield asker.client.post("/v1/api/tool", json={"session": {"workstream_id": place.scope.id}, "arguments": arguments})
 
 
 def tool_save(asker: Asker, world: World, place: Place) -> Answers:
@@ -237,6 +251,11 @@ def make_session(asker: Asker, world: World) -> Answers:
         if made.status_code == 201:
             session = {"session": {"id": made.json()["session_id"]}}
             yield asker.client.post("/v1/api/turn", json={"messages": [MESSAGE], "k": 50, "budget_chars": 100_000, **session})
+
+
+def report_event(asker: Asker, world: World) -> Answers:
+    for session_id in world.sessions.values():
+        yield asker.client.post(f"/v1/api/sessions/{session_id}/events", json={"kind": "correction"})
 
 
 def close_session(asker: Asker, world: World) -> Answers:

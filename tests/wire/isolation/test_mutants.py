@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from pegword.core import caller as walls
-from pegword.core.caller import Caller, Session, Visible, coordinator_scope, project_scope, reach
-from pegword.services import memories, resembling, sessions, turns, writing
-from pegword.store import memory_rows, postings, session_rows, sharing_rows
+from pegword.core.caller import Caller, Scope, Session, Visible, coordinator_scope, project_scope, reach, scope_of
+from pegword.services import memories, resembling, sessions, transfer, turns, writing
+from pegword.store import memory_rows, postings, session_rows, sharing_rows, transfer_rows
 from pegword.store.engine import Row, Tx
 from pegword.tool.calling import MemoryTool, ToolResult
 from tests.wire.conftest import Site
@@ -133,7 +133,7 @@ def what_is_similar_anywhere_is_told(patch: pytest.MonkeyPatch, world: World) ->
 
 def _moved(findings: Any) -> Any:
     """*findings* as if every memory were kept where the draft is: in global."""
-    hits = tuple(replace(hit, memory=replace(hit.memory, scope=walls.GLOBAL, name=f"other_{hit.position}")) for hit in findings.hits)
+    hits = tuple(replace(hit, memory=hit.memory._replace(scope=walls.GLOBAL, name=f"other_{hit.position}")) for hit in findings.hits)
     return replace(findings, hits=hits)
 
 
@@ -142,6 +142,17 @@ def an_attached_project_is_any(patch: pytest.MonkeyPatch, world: World) -> None:
     of_bob = world.places["q"].scope
     patch.setattr(walls, "project_scope", lambda _: of_bob)
     assert of_bob == project_scope(of_bob.id)
+
+
+def every_scope_is_exported(patch: pytest.MonkeyPatch, world: World) -> None:
+    patch.setattr(transfer_rows, "scopes", lambda *_: [place.scope.key for place in world.places.values()])
+
+
+def an_id_that_is_a_key_is_believed(patch: pytest.MonkeyPatch, _: World) -> None:
+    def believing(caller: Caller, word: str, scope_id: str) -> Scope:
+        return Scope.from_key(scope_id) if scope_id[1:2] == ":" else scope_of(caller, word, scope_id)
+
+    patch.setattr(transfer, "scope_of", believing)
 
 
 def reading(*paths: str) -> Look:
@@ -182,6 +193,8 @@ def changing(*paths: str) -> Look:
         (a_right_is_not_asked_for, changing("DELETE /v1/api/memories/{name}")),
         (every_receipt_of_a_user_is_told, reading("GET /v1/api/turn/{receipt}")),
         (what_is_similar_anywhere_is_told, changing("tool save")),
+        (every_scope_is_exported, reading("GET /v1/api/export")),
+        (an_id_that_is_a_key_is_believed, changing("POST /v1/api/import")),
         (an_attached_project_is_any, reading("POST /v1/api/turn")),
     ],
 )  # fmt: skip
