@@ -25,13 +25,17 @@ Fault = Callable[[str, str], None]
 
 
 class Disk(apsw.VFS):
-    """The file system, until *fault* says otherwise. Register it by making it; `unregister` when done."""
+    """The file system, until *fault* says otherwise. Register it by making it; `unregister` when done.
 
-    def __init__(self, fault: Fault = lambda *_: None) -> None:
+    *over* is the layer below, "" for the usual one; it must be named where this one is to be the usual one.
+    """
+
+    def __init__(self, fault: Fault = lambda *_: None, over: str = "") -> None:
         self.name = f"faulty-{next(_numbers)}"
+        self.over = over
         self.fault = fault
         self.said = 0  # the number of the system's error that is pretended
-        super().__init__(self.name, "")
+        super().__init__(self.name, over)
 
     def xOpen(self, name: str | apsw.URIFilename | None, flags: list[int]) -> "DiskFile":  # noqa: N802
         return DiskFile(self, name, flags)
@@ -62,7 +66,7 @@ class DiskFile(apsw.VFSFile):
         self._disk = disk
         self.path = (name.filename() if isinstance(name, apsw.URIFilename) else name) or ""
         self._short = Path(self.path).name
-        super().__init__("", name, flags)
+        super().__init__(disk.over, name, flags)
 
     def xWrite(self, data: bytes, offset: int) -> None:  # noqa: N802
         self._disk.fault("write", self._short)

@@ -21,6 +21,8 @@ from pegword.store.migrate import migrate
 from tests import postgres
 from tests.conftest import Clock
 
+Place = Path | str
+
 PAIRS = (("sqlite", "sqlite"), ("sqlite", "postgres"), ("postgres", "sqlite"), ("postgres", "postgres"))
 _OF_TYPE = {"TEXT": "x", "BIGINT": 1, "DOUBLE PRECISION": 0.5, "BLOB": b"\x01"}
 
@@ -34,17 +36,22 @@ def postgres_target(postgres_server: str) -> Iterator[postgres.Database]:
 
 
 @pytest.fixture(params=PAIRS, ids="-to-".join)
-def pair(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[Path | str, Path | str]:
+def pair(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[Place, Place]:
     """Two empty databases, of one kind or of two."""
-    made: list[Path | str] = []
+    return made(request, tmp_path)
+
+
+def made(request: pytest.FixtureRequest, folder: Path) -> tuple[Place, Place]:
+    """Two empty databases of the kinds that *request* is for; files are in *folder*."""
+    places: list[Place] = []
     for kind, name in zip(request.param, ("postgres_database", "postgres_target"), strict=True):
         if kind == "sqlite":
-            made.append(tmp_path / f"{name}.db")
+            places.append(folder / f"{name}.db")
         else:
             there: postgres.Database = request.getfixturevalue(name)
             there.empty()
-            made.append(there.url)
-    return made[0], made[1]
+            places.append(there.url)
+    return places[0], places[1]
 
 
 @pytest.fixture
