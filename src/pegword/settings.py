@@ -43,6 +43,7 @@ SETTINGS: Mapping[str, Mapping[str, Setting]] = {
     "server": {
         "host": Setting("127.0.0.1", "address to listen on; anything but this machine must be asked for"),
         "port": Setting(8080, "port to listen on; 0 takes a free one", 0, 65_535),
+        "requests_per_minute": Setting(0, "requests that each token may send to each process in a minute; 0: any number", 0, 1_000_000),
     },
     "database": {
         "url": Setting("", "sqlite:///absolute/path.db or postgresql://user@host/name; empty: pegword.db in the user's data folder"),
@@ -70,6 +71,7 @@ class Settings:
 
     server_host: str
     server_port: int
+    server_requests_per_minute: int
     database_url: str
     memory_relevance_k: int
     memory_fetch_limit: int

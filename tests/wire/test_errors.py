@@ -29,6 +29,7 @@ STATUS_OF_CLASS = {
     errors.TooLarge: 413,
     failures.PathTooLong: 414,
     failures.WrongMedia: 415,
+    failures.TooMany: 429,
     failures.HeadersTooLarge: 431,
     errors.PegwordError: 500,
     errors.Unavailable: 503,
@@ -81,7 +82,7 @@ def test_every_error_class_has_its_status_and_the_one_body(kind: type[errors.Peg
 def test_no_status_of_the_table_is_422_and_every_client_error_is_of_the_contract() -> None:
     """400, 401, 403, 404, 405, 408, 409, 412, 413, 414, 415, 431, 503, 507; and 500 for what nobody foresaw."""
     assert {failure(made(kind)).status for kind in STATUS if issubclass(kind, errors.PegwordError)} | {500} == {
-        400, 401, 403, 404, 405, 408, 409, 412, 413, 414, 415, 431, 500, 503, 507,
+        400, 401, 403, 404, 405, 408, 409, 412, 413, 414, 415, 429, 431, 500, 503, 507,
     }  # fmt: skip
 
 

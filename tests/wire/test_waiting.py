@@ -8,7 +8,6 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from pegword.http import app
 from tests.stored import held
 from tests.wire.conftest import Site, save
 from tests.wire.test_turns import ASK, turn
@@ -41,7 +40,7 @@ def test_a_turn_is_answered_at_once_while_more_saves_wait_than_there_are_threads
     waiting = server.client(server.token("alice"), limits=httpx2.Limits(max_connections=100))
     with held(database):
         threads, answers = writers(70, lambda n: waiting.post("/v1/api/memories", json={"name": f"w{n}", "content": "x"}))
-        until(lambda: server.app is not None and server.app._writes_in_work == 70)
+        until(lambda: server.app is not None and server.app._writes.in_work == 70)
         began = time.monotonic()
         shown = turn(alice, ASK)["memories"]
         found = alice.post("/v1/api/memories/search", json={"query": "deploy"}).json()["total"]
@@ -57,29 +56,76 @@ def test_a_turn_is_answered_at_once_while_more_saves_wait_than_there_are_threads
     assert 70 == len(answers)
 
 
-def test_explanations_wait_among_the_writers(server: Site, database: Path | str, alice: httpx2.Client) -> None:
-    """They have the receipts written first that wait to be: many of them must not stand before a turn."""
+def test_explanations_have_a_place_of_their_own(server: Site, database: Path | str, alice: httpx2.Client) -> None:
+    """They may wait for the receipts that are to be written: then neither saves nor turns stand behind them. What is written already is
+    explained while more saves wait than there are threads."""
     save(alice)
-    receipt = turn(alice, ASK)["receipt"]
-    waiting = server.client(server.token("alice"), limits=httpx2.Limits(max_connections=100))
+    written, waiting = turn(alice, ASK)["receipt"], ""
+    client = server.client(server.token("alice"), limits=httpx2.Limits(max_connections=120))
+    client.get(f"/v1/api/turn/{written}").raise_for_status()
     with held(database):
-        threads, answers = writers(50, lambda _: waiting.get(f"/v1/api/turn/{receipt}"))
-        until(lambda: server.app is not None and server.app._writes_in_work == 50)
+        threads, answers = writers(30, lambda n: client.post("/v1/api/memories", json={"name": f"w{n}", "content": "x"}))
+        until(lambda: server.app is not None and server.app._writes.in_work == 30)
+        began = time.monotonic()
+        explained = client.get(f"/v1/api/turn/{written}").status_code
+        took = time.monotonic() - began
+        waiting = turn(alice, ASK)["receipt"]
+        more, explanations = writers(20, lambda _: client.get(f"/v1/api/turn/{waiting}"))
+        until(lambda: server.app is not None and server.app._explanations.in_work == 20)
         began = time.monotonic()
         turn(alice, ASK)
+        beside = time.monotonic() - began
+    for thread in (*threads, *more):
+        thread.join(60)
+
+    assert 200 == explained
+    assert max(took, beside) < READ_S
+    assert {201} == {answer.status_code for answer in answers}
+    assert {200, 404} >= {answer.status_code for answer in explanations}
+
+
+def test_more_explanations_than_may_wait_are_told_to_come_again(
+    server: Site, database: Path | str, alice: httpx2.Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Their line is bounded too."""
+    assert server.app is not None
+    monkeypatch.setattr(server.app._explanations, "in_work_max", 10)
+    save(alice)
+    client = server.client(server.token("alice"), limits=httpx2.Limits(max_connections=50))
+    with held(database):
+        receipt = turn(alice, ASK)["receipt"]
+        threads, answers = writers(20, lambda _: client.get(f"/v1/api/turn/{receipt}"))
+        until(lambda: len(answers) >= 10)
+    for thread in threads:
+        thread.join(60)
+    refused = [(a.status_code, a.json()["error"], a.headers["retry-after"]) for a in answers if a.status_code == 503]
+
+    assert refused
+    assert {(503, "as many explanations wait as may; try again", "1")} == set(refused)
+
+
+def test_who_has_no_token_stands_in_no_line(server: Site, database: Path | str, nobody: httpx2.Client) -> None:
+    """Where a save waits, they are refused at once."""
+    alice = server.client(server.token("alice"))
+    with held(database):
+        threads, _ = writers(30, lambda n: alice.post("/v1/api/memories", json={"name": f"w{n}", "content": "x"}))
+        until(lambda: server.app is not None and server.app._writes.in_work == 30)
+        began = time.monotonic()
+        refused = nobody.delete("/v1/api/memories/w1").status_code
         took = time.monotonic() - began
     for thread in threads:
         thread.join(60)
 
+    assert 401 == refused
     assert took < READ_S
-    assert {200} == {answer.status_code for answer in answers}
 
 
 def test_more_writers_than_may_wait_are_told_to_come_again(
     server: Site, database: Path | str, alice: httpx2.Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The line of writers is bounded, so that it never fills the server."""
-    monkeypatch.setattr(app, "WRITES_IN_WORK_MAX", 30)
+    assert server.app is not None
+    monkeypatch.setattr(server.app._writes, "in_work_max", 30)
     save(alice)
     waiting = server.client(server.token("alice"), limits=httpx2.Limits(max_connections=100))
     with held(database):

@@ -1,13 +1,13 @@
 """The server as one ASGI application: every face's routes in one table, one way in and one way out.
 
-A request goes: name check, route, credential, right, body, handler on a thread, answer. What needs no body takes one thread; what has one
-is admitted before its body is read. What may wait for the database's one writer has threads of its own, so that reads go on beside it.
+A request goes: name check, route, credential, rate, right, body, handler on a thread, answer. What only reads and has no body takes one
+thread; anything else is admitted before its body is read and before it stands in a line. What may wait for the database's one writer has
+threads of its own, and so have explanations, so that reads go on beside them.
 """
 
 import asyncio
 import logging
 import secrets
-import time
 from collections.abc import Awaitable, Callable, MutableMapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -23,10 +23,11 @@ from pegword.http.auth import Names, caller_of
 from pegword.http.conditions import CONDITIONS, expected_of
 from pegword.http.failures import Overloaded, Reply, accident, failure
 from pegword.http.openapi import document
+from pegword.http.rates import Rates
 from pegword.http.reading import Bodies, ClientGone, Receive, leaves_much_unread
 from pegword.http.routing import Answer, Call, Route, Table
 from pegword.http.spooling import Spool, spooled
-from pegword.http.threads import Threads
+from pegword.http.threads import Line, Threads
 from pegword.http.wire import body_of, one_header, query_of
 from pegword.services.bundle import Services
 from pegword.services.once import Asked, Kept, asked, once
@@ -37,6 +38,8 @@ PROBES_AT_ONCE_MAX = 8
 READERS_AT_ONCE_MAX = 8
 WRITERS_AT_ONCE_MAX = 24
 LONG_IN_WORK_MAX = 4
+EXPLAINERS_AT_ONCE_MAX = 4
+EXPLANATIONS_IN_WORK_MAX = 64
 WRITE_WAIT_S = 10.0  # in the line; then it is refused before it begins
 WRITES_IN_WORK_MAX = 256  # of `IN_WORK_MAX`, so that a line of writers never fills the server
 
@@ -52,10 +55,10 @@ _ENDING = Unavailable("the server is ending, and it is not known whether this wa
 _log = logging.getLogger("pegword.http")
 
 
-def create_app(services: Services, settings: Settings, live: Callable[[], Settings] | None = None) -> "App":
+def create_app(services: Services, settings: Settings, live: Callable[[], Settings] | None = None, *, rates: Rates | None = None) -> "App":
     """The application that serves *services* under *settings*: every face of the server. It closes nothing when it ends.
 
-    *live* gives the settings that are in force, where those may change.
+    *live* gives the settings that are in force, where those may change. *rates* counts what each credential sends.
     """
     routes = [*turnstone.ROUTES, *native.ROUTES, *tooling.ROUTES, *sessions.ROUTES, *events.ROUTES, *sharing.ROUTES]
     routes += [*transfer.ROUTES, *health.ROUTES]
@@ -65,7 +68,7 @@ def create_app(services: Services, settings: Settings, live: Callable[[], Settin
         Route("GET", "/openapi.json", lambda _: Answer(as_json), "", None, quick=True),
         Route("GET", "/docs", lambda _: Answer(as_html, headers=docs_page.HEADERS), "", None, quick=True),
     ]
-    return App(services, settings, Table(routes), live or (lambda: settings))
+    return App(services, settings, Table(routes), live or (lambda: settings), rates or Rates())
 
 
 @dataclass(slots=True)
@@ -84,7 +87,7 @@ class _Request:
 class App:
     """The ASGI application. It keeps nothing of one request for another."""
 
-    def __init__(self, services: Services, settings: Settings, table: Table, live: Callable[[], Settings]) -> None:
+    def __init__(self, services: Services, settings: Settings, table: Table, live: Callable[[], Settings], rates: Rates) -> None:
         self.table = table
         self._services = services
         self._settings = settings
@@ -92,10 +95,12 @@ class App:
         self._names = Names(settings.server_host)
         self._bodies = Bodies()
         self._in_work = 0
-        self._writes_in_work = 0
         self._long_in_work = 0
+        self._rates = rates
         self._readers = Threads("pegword-reader", READERS_AT_ONCE_MAX)
-        self._writers = Threads("pegword-writer", WRITERS_AT_ONCE_MAX)
+        writers, explainers = Threads("pegword-writer", WRITERS_AT_ONCE_MAX), Threads("pegword-explainer", EXPLAINERS_AT_ONCE_MAX)
+        self._writes = Line(writers, WRITES_IN_WORK_MAX, WRITE_WAIT_S, "writes", "nothing was changed; ")
+        self._explanations = Line(explainers, EXPLANATIONS_IN_WORK_MAX, WRITE_WAIT_S, "explanations")
         self._probes = Threads("pegword-probe", PROBES_AT_ONCE_MAX)
         self._long_ones = Threads("pegword-long", LONG_IN_WORK_MAX)
 
@@ -148,9 +153,11 @@ class App:
             raise Overloaded("the server works on as many requests as it can; try again", retry_after_s=1)
         if route.long:
             return await self._long(request, route, path)
-        if route.body is None:
-            return await self._on_thread(route, lambda: self._run(request, route, self._admitted(request, route, path)))
+        if route.body is None and not route.may_wait:
+            return await self._readers.run(lambda: self._run(request, route, self._admitted(request, route, path)))
         call = await self._readers.run(lambda: self._admitted(request, route, path))
+        if route.body is None:
+            return await self._on_thread(route, lambda: self._run(request, route, call))
         body = await self._bodies.read(request.headers, request.receive, route.body_bytes_max)
         request.left_unread = False
         try:
@@ -175,28 +182,16 @@ class App:
 
     async def _on_thread(self, route: Route, work: Callable[[], Reply]) -> Reply:
         """Do *work* on one of the threads that are there for such a route."""
-        if not route.may_wait:
-            return await self._readers.run(work)
-        if self._writes_in_work >= WRITES_IN_WORK_MAX:
-            raise Overloaded("as many writes wait as may; nothing was changed; try again", retry_after_s=1)
-        last = time.monotonic() + WRITE_WAIT_S
-
-        def in_time() -> Reply:
-            if time.monotonic() > last:
-                raise Overloaded("writes wait too long for their turn; nothing was changed; try again", retry_after_s=5)
-            return work()
-
-        self._writes_in_work += 1
-        try:
-            return await self._writers.run(in_time)
-        finally:
-            self._writes_in_work -= 1
+        if route.settles:
+            return await self._explanations.run(work)
+        return await (self._writes if route.may_write else self._readers).run(work)
 
     def _admitted(self, request: _Request, route: Route, path: dict[str, str]) -> Call:
         """The call of a caller who has the right that the route asks for."""
-        caller = caller_of(self._services.access, request.headers)
+        caller, settings = caller_of(self._services.access, request.headers), self._live()
+        self._rates.take(caller.credential, settings.server_requests_per_minute)
         caller.require(route.right)
-        call = Call(self._services, self._live(), caller, path)
+        call = Call(self._services, settings, caller, path)
         if not route.may_write:
             return call
         expected = expected_of(request.headers)

@@ -60,6 +60,12 @@ class HeadersTooLarge(PegwordError):
     code = "headers_too_large"
 
 
+class TooMany(Unavailable):
+    """The credential has sent more requests than it may."""
+
+    code = "rate_limited"
+
+
 class Overloaded(Unavailable):
     """More is being worked on than this process takes at once."""
 
@@ -79,6 +85,7 @@ STATUS: Mapping[type[BaseException], int] = {
     TooLarge: 413,
     PathTooLong: 414,
     WrongMedia: 415,
+    TooMany: 429,
     HeadersTooLarge: 431,
     Unavailable: 503,
     StorageFull: 507,

@@ -44,7 +44,7 @@ def failures_of(route: Route) -> list[int]:
     """The statuses of failure that *route* can answer, lowest first."""
     statuses = {400, 403, 408, 414, 431, 500, 503}
     if route.right:
-        statuses |= {401, 409}
+        statuses |= {401, 409, 429}
     if route.right == "write" or not route.quick:
         statuses |= {507}
     if route.parameters:

@@ -91,7 +91,7 @@ class Route:
 
     @property
     def may_wait(self) -> bool:
-        """Whether the handler may have to wait for the database's one writer."""
+        """Whether the handler may have to wait for the database's one writer, and so stands in a line."""
         return self.settles or self.may_write
 
     @property

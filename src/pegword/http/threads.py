@@ -7,11 +7,14 @@ queue, and bring several results back at once.
 
 import asyncio
 import threading
+import time
 import weakref
 from collections import deque
 from collections.abc import Callable
 from queue import SimpleQueue
 from typing import Any, TypeVar
+
+from pegword.http.failures import Overloaded
 
 T = TypeVar("T")
 _Job = tuple["asyncio.Future[Any]", Callable[[], Any]]
@@ -49,6 +52,36 @@ class Threads:
         self._started += 1
         thread = threading.Thread(target=_work, args=(self._jobs, self._done), name=f"{self._name}-{self._started}", daemon=True)
         thread.start()
+
+
+class Line:
+    """Threads with a line before them that does not grow for ever: more than *in_work_max* are refused at once, and who has stood in it for
+    longer than *wait_s* is refused before being begun. *what* names those who stand there, *undone* says what a refusal leaves undone."""
+
+    def __init__(self, threads: Threads, in_work_max: int, wait_s: float, what: str, undone: str = "") -> None:
+        self.in_work = 0
+        self.in_work_max = in_work_max
+        self._threads = threads
+        self._wait_s = wait_s
+        self._what = what
+        self._undone = undone
+
+    async def run(self, work: Callable[[], T]) -> T:
+        """Do *work* when its turn has come. Raises `Overloaded`."""
+        if self.in_work >= self.in_work_max:
+            raise Overloaded(f"as many {self._what} wait as may; {self._undone}try again", retry_after_s=1)
+        last = time.monotonic() + self._wait_s
+
+        def in_time() -> T:
+            if time.monotonic() > last:
+                raise Overloaded(f"{self._what} wait too long for their turn; {self._undone}try again", retry_after_s=5)
+            return work()
+
+        self.in_work += 1
+        try:
+            return await self._threads.run(in_time)
+        finally:
+            self.in_work -= 1
 
 
 class _Done:
