@@ -72,3 +72,24 @@ def test_a_turn_takes_at_most_seven_its_receipt_included(
         assert before <= 4
         assert len(statements.seen) <= TURN_MAX + nudged[-1]
     assert [len(said) == 1, False] == nudged
+
+
+@pytest.mark.parametrize("said", [["deploying tea"], [LONG, "tea", LONG], []], ids=["words", "above the cap", "nothing"])
+def test_a_turn_in_mode_index_takes_two_more(
+    services: Services, alice: Caller, statements: Statements, stored: int, said: list[str]
+) -> None:
+    """The kept index and what it names; only the turn that makes it writes before it answers."""
+    session = services.sessions.create(alice)
+    messages = [{"role": "user", "content": text} for text in said]
+    statements.seen.clear()
+    services.turns.turn(alice, session, messages, mode="index")
+    making = len(statements.seen)
+    services.housekeeper.settle()
+    statements.seen.clear()
+    services.turns.turn(alice, session, messages, mode="index")
+    before = len(statements.seen)
+    services.housekeeper.settle()
+
+    assert before <= 6
+    assert len(statements.seen) <= TURN_MAX + 2
+    assert making <= 12

@@ -102,3 +102,21 @@ def test_what_can_be_no_event_is_refused_by_name(wrong: dict[str, Any]) -> None:
         session.report(**wrong)
 
     assert list(wrong)[-1] == refusal.value.field
+
+
+def test_mode_index_in_the_library(memories: OpenMemories) -> None:
+    """`Turn.index` for the system message, `Turn.text` for the tail; without a session or a workstream it is refused."""
+    memories.save("deploy_day", "We deploy on Tuesdays.")
+    with memories.session() as session:
+        first = session.turn("on which day do we deploy?", mode="index")
+        memories.save("deploy_hour", "We deploy before lunch.")
+        second = session.turn("on which day do we deploy?", mode="index")
+        silent = session.turn("on which day do we deploy?", tool=False)
+    of_workstream = memories.turn("on which day do we deploy?", mode="index", workstream_id="w")
+    with pytest.raises(Invalid, match="mode index needs a session"):
+        memories.turn("on which day do we deploy?", mode="index")
+
+    assert first.index == second.index
+    assert 2 == (of_workstream.index or "").count("<memory ")
+    assert {"deploy_day": True, "deploy_hour": False} == {s.memory.name: s.pointer for s in second.shown}
+    assert ("", None) == (silent.hint, silent.index)

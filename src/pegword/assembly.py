@@ -151,7 +151,7 @@ def build_services(
             Memories(engine, analyser, keeper, clock=clock, new_id=new_id),
             Turns(engine, analyser, keeper, nudges=nudges, clock=clock, new_id=new_id, limits=lambda: _turn_limits(live())),
             Access(engine, clock=clock),
-            Sessions(engine, clock=clock, new_id=new_id),
+            Sessions(engine, clock=clock, new_id=new_id, has_memory=settings.has_memory),
             Sharing(engine, clock=clock),
             Removing(engine, keeper, clock=clock),
             Transfer(engine, analyser, keeper, clock=clock, new_id=new_id),
@@ -176,7 +176,10 @@ def languages() -> list[Language]:
 
 
 def _turn_limits(settings: Settings) -> TurnLimits:
-    return TurnLimits(settings.memory_relevance_k, settings.memory_critical_k, settings.memory_budget_chars, settings.memory_preview_chars)
+    return TurnLimits(
+        settings.memory_relevance_k, settings.memory_critical_k, settings.memory_budget_chars, settings.memory_preview_chars,
+        settings.memory_index_chars,
+    )  # fmt: skip
 
 
 def _nudge_settings(settings: Settings) -> NudgeSettings:

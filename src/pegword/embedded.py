@@ -254,19 +254,22 @@ class OpenMemories:
         mode: str = "system",
         k: int | None = None,
         budget_chars: int | None = None,
+        tool: bool = True,
     ) -> Turn:
-        """Choose what belongs before the model in the next turn: `Turn.text` goes into the system message.
+        """Choose what belongs before the model in the next turn: `Turn.text` goes to where *mode* says.
 
         Args:
             messages: The conversation so far, oldest first, in OpenAI or Anthropic shapes; or one user message as a text. The last
                 three user messages count. With nothing said, the newest memories show; with nothing relevant, none.
             workstream_id: The session's workstream: its memories are seen as well. Those of other workstreams are not.
-            mode: Where the block will stand: ``system``, or ``tail`` (after the user's message).
+            mode: Where the block will stand: ``system``; ``tail`` (after the user's message); or ``index``: there too, and `Turn.index`,
+                which stays the same, in the system message. The last needs a workstream, or a session.
             k: At most so many memories, 1 to 50; default setting ``memory.relevance_k``.
             budget_chars: At most so many characters; default setting ``memory.budget_chars``.
+            tool: Whether the model is offered the memory tool. If not, nothing speaks of it.
         """
         said = as_messages(messages)
-        return self._open().turns.turn(self._caller, Session(workstream_id), said, mode=mode, k=k, budget_chars=budget_chars)
+        return self._open().turns.turn(self._caller, Session(workstream_id), said, mode=mode, k=k, budget_chars=budget_chars, tool=tool)
 
     @checked
     def explain(self, receipt: str) -> Explanation:

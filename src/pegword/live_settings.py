@@ -108,6 +108,8 @@ class LiveSettings:
             said_elsewhere = self._settings.origin[name] == "the command line"
             if not said_elsewhere and getattr(read, name) != getattr(before, name):
                 self._tell(f"{names[name]} was changed to {_shown(getattr(read, name))}: that is taken up at the next start")
+        if read.personas != before.personas:
+            self._tell("personas were changed: that is taken up at the next start")
         for warning in read.warnings:
             if warning not in self._settings.warnings:
                 self._tell(warning)

@@ -52,13 +52,21 @@ class OpenSession:
         return OpenSession(self._opened, self._tool, self._caller, made.session_id)
 
     @checked
-    def turn(self, messages: Conversation, *, mode: str = "system", k: int | None = None, budget_chars: int | None = None) -> Turn:
+    def turn(
+        self,
+        messages: Conversation,
+        *,
+        mode: str = "system",
+        k: int | None = None,
+        budget_chars: int | None = None,
+        tool: bool = True,
+    ) -> Turn:
         """Choose what belongs before the model in the next turn of this session; arguments as for `OpenMemories.turn`.
 
         Raises `Conflict` when it is closed.
         """
         services, said = self._opened(), as_messages(messages)
-        return services.turns.turn(self._caller, self.record, said, mode=mode, k=k, budget_chars=budget_chars)
+        return services.turns.turn(self._caller, self.record, said, mode=mode, k=k, budget_chars=budget_chars, tool=tool)
 
     @checked
     def report(self, kind: str, *, channel: str = "", valid_s: int = VALID_S, tool: str = "", arguments: CallArguments = "") -> bool:

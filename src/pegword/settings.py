@@ -10,7 +10,7 @@ import getpass
 import os
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,12 +18,16 @@ from platformdirs import user_config_path, user_data_path
 
 from pegword.core.address import without_password
 from pegword.core.errors import Invalid
+from pegword.core.memory import folded
 from pegword.core.text import LANGUAGES
 
 _SECOND_SEPARATOR = "__"
+_TRUTHS = {"true": True, "1": True, "false": False, "0": False}
 _PREFIX = "PEGWORD_"
 NAME_CHARS_SHOWN = 64
 POSTGRES_SCHEMES = ("postgresql://", "postgres://")
+PERSONAS = "personas"  # a section with a section for each persona
+PERSONA_SAYS = "whether sessions of this persona have memories, when they are made"
 # Variables of ours that are no setting of a section.
 _OTHER_VARIABLES = frozenset({"PEGWORD_CONFIG", "PEGWORD_DATABASE"})
 
@@ -56,6 +60,7 @@ SETTINGS: Mapping[str, Mapping[str, Setting]] = {
         "nudges": Setting(True, "whether turns nudge at all"),
         "budget_chars": Setting(8_000, "characters of a turn's block, at most", 200, 1_000_000),
         "preview_chars": Setting(500, "content above this is shown as its best passage; 0 shows all", 0, 65_536),
+        "index_chars": Setting(8_000, "characters of a session's index, at most", 500, 100_000),
         "critical_k": Setting(3, "memories of priority critical that always show, at most", 0, 50),
         "language": Setting("english", "language of the stemmer", words=LANGUAGES),
     },
@@ -67,7 +72,8 @@ SETTINGS: Mapping[str, Mapping[str, Setting]] = {
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What is in force. Names are section_key; `origin` says of each where it came from."""
+    """What is in force. Names are section_key; `origin` says of each where it came from. *personas* says of each persona that is
+    named whether it has memories; of its name, case and width do not count."""
 
     server_host: str
     server_port: int
@@ -80,11 +86,17 @@ class Settings:
     memory_nudges: bool
     memory_budget_chars: int
     memory_preview_chars: int
+    memory_index_chars: int
     memory_critical_k: int
     memory_language: str
     turnstone_project_word: str
     origin: Mapping[str, str]
     warnings: tuple[str, ...] = ()
+    personas: Mapping[str, bool] = field(default_factory=dict)
+
+    def has_memory(self, persona: str) -> bool:
+        """Whether sessions of *persona* ("" for none) have memories; all have of which nothing else is said."""
+        return self.personas.get(folded(persona.strip()), True)
 
     def kind_word(self, kind: str, saved_as: str = "", reads: str = "") -> str:
         """The word that stands for *kind* in an answer: two generations of clients have two words for kind project.
@@ -105,10 +117,15 @@ def load(config: Path | None = None, environment: Mapping[str, str] = os.environ
     path, named = config_file(config, environment)
     values = {f"{section}_{key}": s.default for section, keys in SETTINGS.items() for key, s in keys.items()}
     origin = dict.fromkeys(values, "default")
+    personas: dict[str, bool] = {}
     warnings: list[str] = []
     for section, table in _read(path, must=named).items():
         if not isinstance(table, dict):
             raise Invalid(f"{path}: {_no_section(section, table)}", field=section[:NAME_CHARS_SHOWN])
+        if section == PERSONAS:
+            personas = _personas(table, str(path))
+            origin.update({f"{PERSONAS}_{name}": str(path) for name in personas})
+            continue
         if section not in SETTINGS:
             warnings.append(f"{path}: unknown section [{section}] is ignored")
             continue
@@ -118,6 +135,12 @@ def load(config: Path | None = None, environment: Mapping[str, str] = os.environ
     for variable, text in environment.items():
         if variable.startswith(_PREFIX) and _SECOND_SEPARATOR in variable and variable not in _OTHER_VARIABLES:
             section, _, key = variable.removeprefix(_PREFIX).lower().partition(_SECOND_SEPARATOR)
+            if section == PERSONAS:
+                name, _, key = key.rpartition(_SECOND_SEPARATOR)
+                said = _personas({name: {key: _TRUTHS.get(text.strip().lower(), text)}}, variable)
+                personas |= said
+                origin.update({f"{PERSONAS}_{name}": variable for name in said})
+                continue
             if section not in SETTINGS:
                 warnings.append(f"{variable}: unknown section {section} is ignored")
                 continue
@@ -125,7 +148,7 @@ def load(config: Path | None = None, environment: Mapping[str, str] = os.environ
             origin[f"{section}_{key}"] = variable
     if environment.get("PEGWORD_DATABASE"):
         values["database_url"], origin["database_url"] = environment["PEGWORD_DATABASE"], "PEGWORD_DATABASE"
-    return Settings(**values, origin=origin, warnings=tuple(warnings))
+    return Settings(**values, origin=origin, warnings=tuple(warnings), personas=personas)
 
 
 def config_file(config: Path | None, environment: Mapping[str, str]) -> tuple[Path, bool]:
@@ -150,6 +173,25 @@ def checked(section: str, key: str, value: Any, where: str) -> Any:
     if setting.least is not None and setting.most is not None and not setting.least <= value <= setting.most:
         raise Invalid(f"{name} must be {setting.least} to {setting.most}: it is {value}", field=f"{section}.{key}")
     return value
+
+
+def _personas(table: Mapping[str, Any], where: str) -> dict[str, bool]:
+    """Of each persona in *table*, whether it has memories; by its name as names are compared."""
+    personas: dict[str, bool] = {}
+    for given, keys in table.items():
+        shown = given[:NAME_CHARS_SHOWN]
+        name = f"{where}: {PERSONAS}.{shown}"
+        if not isinstance(keys, dict) or not given.strip():
+            raise Invalid(f"{name} must be a section, a line [{PERSONAS}.NAME] with memory = true or false below it", field=PERSONAS)
+        for key, value in keys.items():
+            if key != "memory":
+                raise Invalid(f"{where}: [{PERSONAS}.{shown}] has no key {key[:NAME_CHARS_SHOWN]}; did you mean memory?", field=PERSONAS)
+            if not isinstance(value, bool):
+                raise Invalid(f"{name}.memory must be true or false: it is {value!r:.64}", field=PERSONAS)
+            if folded(given.strip()) in personas:
+                raise Invalid(f"{name} is there twice: case and width do not tell names apart", field=PERSONAS)
+            personas[folded(given.strip())] = value
+    return personas
 
 
 def database_of(url: str) -> Path | str:
@@ -185,7 +227,7 @@ def local_user_name() -> str:
 def _no_section(name: str, value: Any) -> str:
     """What is wrong with a name at the top of a config file that is no section."""
     name = name[:NAME_CHARS_SHOWN]
-    if name in SETTINGS:
+    if name in SETTINGS or name == PERSONAS:
         kind = "a list of tables" if isinstance(value, list) else f"{value!r:.64}"
         return f"{name} must be a section, a line [{name}] with its keys below it: it is {kind}"
     homes = [section for section, keys in SETTINGS.items() if name in keys]
@@ -217,10 +259,10 @@ def _from_text(section: str, key: str, text: str) -> Any:
     if setting is None or isinstance(setting.default, str):
         return text
     if isinstance(setting.default, bool):
-        return {"true": True, "1": True, "false": False, "0": False}.get(text.strip().lower(), text)
+        return _TRUTHS.get(text.strip().lower(), text)
     return int(text) if text.strip().lstrip("-").isdecimal() and text.isascii() else text
 
 
-assert {field.name for field in fields(Settings)} - {"origin", "warnings"} == {
+assert {each.name for each in fields(Settings)} - {"origin", "warnings", "personas"} == {
     f"{section}_{key}" for section, keys in SETTINGS.items() for key in keys
 }

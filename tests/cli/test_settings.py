@@ -96,3 +96,62 @@ def test_the_word_for_kind_project_is_the_one_that_is_set_else_the_one_it_was_sa
 
     assert answered == cli.ok("show", "a", "--json", "--config", path).json["type"]
     assert "feedback" == cli.ok("save", "c", "d", "--type", "feedback", "--json", "--config", path).json["type"]
+
+
+def test_a_persona_may_have_no_memory(tmp_path: Path) -> None:
+    """Case and width of its name do not count, and the environment is above the file."""
+    path = config(tmp_path, '[personas.Scribe]\nmemory = false\n[personas."night owl"]\nmemory = true\n[personas.quiet]\n')
+    settings = load(path, {"PEGWORD_PERSONAS__CRITIC__MEMORY": "0", "PEGWORD_PERSONAS__NIGHT OWL__MEMORY": "false"})
+
+    has = {name: settings.has_memory(name) for name in ("scribe", " SCRIBE", "ｓｃｒｉｂｅ", "critic", "night owl", "quiet", "nobody", "")}
+    assert ["quiet", "nobody", ""] == [name for name, memory in has.items() if memory]
+    assert (str(path), "PEGWORD_PERSONAS__CRITIC__MEMORY") == (
+        settings.origin["personas_scribe"], settings.origin["personas_critic"],
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("personas = 3", r"personas must be a section"),
+        ("[personas]\nscribe = false", r"personas\.scribe must be a section, a line \[personas\.NAME\] with memory = true or false"),
+        ("[personas.scribe]\nmemry = false", r"\[personas\.scribe\] has no key memry; did you mean memory\?"),
+        ('[personas.scribe]\nmemory = "no"', r"personas\.scribe\.memory must be true or false: it is 'no'"),
+        ("[personas.a]\nmemory = true\n[personas.A]\nmemory = false", r"personas\.A is there twice"),
+        ('[personas." "]\nmemory = true', r"must be a section"),
+    ],
+)
+def test_a_persona_that_cannot_be_is_an_error(tmp_path: Path, text: str, sentence: str) -> None:
+    """One sentence; a lever that is misspelt must not stay on unnoticed."""
+    with pytest.raises(Invalid, match=sentence) as refusal:
+        load(config(tmp_path, text), {})
+    assert "personas" == refusal.value.field
+
+
+@pytest.mark.parametrize("variable", ["PEGWORD_PERSONAS__SCRIBE", "PEGWORD_PERSONAS__SCRIBE__MEMRY", "PEGWORD_PERSONAS__MEMORY"])
+def test_a_variable_that_names_no_persona_is_an_error(variable: str) -> None:
+    with pytest.raises(Invalid, match=variable):
+        load(None, {variable: "false", "XDG_CONFIG_HOME": "/nowhere"})
+
+
+def test_the_personas_are_among_what_is_in_force(cli: Cli) -> None:
+    path = str(config(cli.home, "[personas.scribe]\nmemory = false\n"))
+
+    assert {"name": "personas.scribe.memory", "value": False, "default": True, "origin": path} == {
+        key: entry[key]
+        for entry in cli.ok("config", "--config", path, "--json").json["settings"]
+        if entry["name"].startswith("personas")
+        for key in ("name", "value", "default", "origin")
+    }
+
+
+def test_a_session_of_a_persona_without_memory_has_none(cli: Cli) -> None:
+    """Everywhere alike: no block, no hint, no number, no tool."""
+    path = str(config(cli.home, "[personas.scribe]\nmemory = false\n"))
+    cli.ok("save", "deploy_day", "We deploy on Tuesdays.")
+    session = cli.ok("session", "add", "--persona", "Scribe", "--config", path).out.strip()
+    turn = cli.ok("turn", "--session", session, "--message", "on which day do we deploy?", "--mode", "index", "--json").json
+
+    assert ("", "", 0, [], "", None) == tuple(turn[key] for key in ("text", "hint", "in_scope", "memories", "index", "nudge"))
+    assert "null" == cli.ok("tool", "--schema", "--session", session).out.strip()
+    assert "memory is off in this session" in cli("tool", '{"action": "list"}', "--session", session).out

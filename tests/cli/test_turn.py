@@ -85,7 +85,7 @@ def test_explain_says_what_was_considered_and_why(stocked: Cli) -> None:
         (("--messages-file", "-"), b"\xff", "not UTF-8"),
         (("--messages-file", "-", "--message", "hi"), b"[]", "not by both"),
         (("--messages-file", "/nowhere/at/all.json"), b"", "cannot be read"),
-        (("--mode", "loud"), b"", "['system', 'tail']"),
+        (("--mode", "loud"), b"", "['system', 'tail', 'index']"),
         (("--budget", "3"), b"", "at least 200"),
     ],
 )  # fmt: skip

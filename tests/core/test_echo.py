@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from pegword.core.echo import OWN_LETTERS_MIN, echo
 from pegword.core.render import Note, block, hint
+from pegword.core.session_index import Entry, listing
 from pegword.core.text import Analyser
 
 ANALYSER = Analyser()
@@ -21,9 +22,11 @@ def rendered(*notes: Note) -> str:
     return block(notes, budget_chars=100_000, preview_chars=500, weights={}, analyser=ANALYSER).text
 
 
-def note(name: str = "tea_preference", content: str = "She drinks green tea & never coffee.", **more: str) -> Note:
+def note(
+    name: str = "tea_preference", content: str = "She drinks green tea & never coffee.", *, pointer: bool = False, **more: str
+) -> Note:
     given = {"kind": "user", "scope": "user", "description": "", "author": "", **more}
-    return Note(name, given["kind"], given["scope"], given["description"], content, False, given["author"], None)
+    return Note(name, given["kind"], given["scope"], given["description"], content, False, given["author"], None, pointer)
 
 
 BLOCK = rendered(
@@ -32,6 +35,17 @@ BLOCK = rendered(
     note("café:x", "Plain text."),
 )
 TEXT = f"{BLOCK}\n\n{hint(3)}"
+POINTING = rendered(note(pointer=True), note("replica_port", "Listens on 5433."), note("café:x", pointer=True))
+INDEX = listing(
+    [
+        Entry("1", "tea_preference", "user", "user", "what she drinks", (), "bob"),
+        Entry("2", "replica_port", "project", "workstream", "", ("ports", "staging"), ""),
+        Entry("3", "café:x", "user", "user", "", (), ""),
+    ],
+    in_scope=20,
+    index_chars=8_000,
+    tool=True,
+).text
 
 DRESSES: dict[str, Callable[[str], str]] = {
     "as it is": str,
@@ -51,7 +65,7 @@ DRESSES: dict[str, Callable[[str], str]] = {
 
 
 @pytest.mark.parametrize("dress", DRESSES.values(), ids=DRESSES)
-@pytest.mark.parametrize("text", [BLOCK, TEXT], ids=["block", "with hint"])
+@pytest.mark.parametrize("text", [BLOCK, TEXT, POINTING, INDEX], ids=["block", "with hint", "pointers", "index"])
 def test_a_block_is_known_in_every_dress(dress: Callable[[str], str], text: str) -> None:
     heard = echo(dress(text))
 
@@ -60,32 +74,27 @@ def test_a_block_is_known_in_every_dress(dress: Callable[[str], str], text: str)
 
 
 @pytest.mark.parametrize("dress", DRESSES.values(), ids=DRESSES)
-def test_what_stands_beside_a_block_is_kept_letter_by_letter(dress: Callable[[str], str]) -> None:
+@pytest.mark.parametrize("text", [BLOCK, TEXT, POINTING, INDEX], ids=["block", "with hint", "pointers", "index"])
+def test_what_stands_beside_a_block_is_kept_letter_by_letter(dress: Callable[[str], str], text: str) -> None:
     """Of the dress itself, the quotes around it may stay."""
     own = 'It\'s <b>new</b> & "quoted", and 5 < 6.'
-    before, after = echo(f"{own}\n{dress(BLOCK)}\n{OWN}").rest.split("\n", 1)
+    before, after = echo(f"{own}\n{dress(text)}\n{OWN}").rest.split("\n", 1)
 
     assert (own, OWN) == (before, after.strip('\\"\n '))
 
 
-def test_the_rest_of_a_hint_that_names_the_tool_is_the_hints() -> None:
-    text = f"{BLOCK}\n\n{hint(3)} Look further with memory(action='search', query='...')."
-
-    assert "" == echo(text).rest
-    assert OWN == echo(f"{text}\n{OWN}").rest
-
-
-@pytest.mark.parametrize("element", [line for line in BLOCK.splitlines() if "<memory " in line])
+@pytest.mark.parametrize("element", [line for text in (BLOCK, POINTING, INDEX) for line in text.splitlines() if "<memory " in line])
 def test_a_single_element_is_enough(element: str) -> None:
     assert echo(element).found
     assert "" == echo(f"- {element.strip()}").rest
 
 
-@pytest.mark.parametrize("start", range(0, len(TEXT), 3))
-def test_a_block_cut_anywhere_is_known_by_one_whole_start_of_an_element(start: int) -> None:
+@pytest.mark.parametrize("text", [TEXT, POINTING, INDEX], ids=["block", "pointers", "index"])
+@pytest.mark.parametrize("start", range(0, max(len(TEXT), len(POINTING), len(INDEX)), 3))
+def test_a_block_cut_anywhere_is_known_by_one_whole_start_of_an_element(text: str, start: int) -> None:
     """Whatever is missing at either end: no piece of what is stored is kept."""
-    for end in range(start + 1, len(TEXT) + 1, 7):
-        piece = TEXT[start:end]
+    for end in range(start + 1, len(text) + 1, 7):
+        piece = text[start:end]
         if 'type="' in piece and 'scope="user"' in piece[piece.index('type="') :] and "name=" in piece[: piece.index('type="')]:
             heard = echo(piece)
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pegword.core.render import CLOSER, OPENER, Note, block, hint, passage, visible_text
+from pegword.core.render import CLOSER, OPENER, POINTERS, PREAMBLE, Note, block, hint, passage, visible_text
 from pegword.core.text import Analyser
 
 ANALYSER = Analyser()
@@ -106,6 +106,56 @@ def test_a_passage_is_always_a_piece_of_its_text(text: str, chars: int) -> None:
     assert len(shown) <= chars + 2
 
 
-@pytest.mark.parametrize(("n", "says"), [(0, ""), (1, "You have 1 memory in scope."), (2, "You have 2 memories in scope.")])
-def test_the_hint_says_the_true_number(n: int, says: str) -> None:
-    assert says == hint(n)
+@pytest.mark.parametrize(("n", "says"), [(1, "You have 1 memory in scope."), (2, "You have 2 memories in scope.")])
+def test_the_hint_says_the_true_number_and_how_to_look_further(n: int, says: str) -> None:
+    assert f"{says} Look further with memory(action='search', query='...') or memory(action='list')." == hint(n)
+
+
+def test_without_memories_or_without_a_tool_there_is_no_hint() -> None:
+    """A model that is told of a tool which it has not goes looking for it."""
+    assert ("", "", "") == (hint(0), hint(0, tool=False), hint(7, tool=False))
+
+
+def test_a_pointer_is_named_without_its_text() -> None:
+    shown = render(note(pointer=True, description="d", author="bob"), note("second"))
+
+    assert '\n  <memory name="n" type="project" scope="global"/>\n' in shown
+    assert shown.startswith(f"{OPENER}\n{PREAMBLE} {POINTERS}\n")
+    assert 2 == len(ElementTree.fromstring(shown))
+
+
+def test_without_a_pointer_nothing_is_said_of_pointers() -> None:
+    assert render(note()).startswith(f"{OPENER}\n{PREAMBLE}\n")
+
+
+@given(
+    st.lists(st.tuples(st.text(max_size=900), st.text(max_size=300)), min_size=1, max_size=3),
+    st.lists(st.text(max_size=300), max_size=3),
+    st.integers(700, 3_000),
+    st.sampled_from([0, 500]),
+)
+def test_what_always_shows_is_cut_rather_than_left_out(
+    rules: list[tuple[str, str]], others: list[str], budget_chars: int, preview_chars: int
+) -> None:
+    """Three of them share the room, and others have what is left; the budget is kept."""
+    notes = [note(content, description=description, always=True) for content, description in rules]
+    result = block([*notes, *map(note, others)], budget_chars=budget_chars, preview_chars=preview_chars, weights={}, analyser=ANALYSER)
+
+    assert (True,) * len(rules) == result.shown[: len(rules)]
+    assert len(result.text) <= budget_chars
+    assert sum(result.shown) == len(ElementTree.fromstring(result.text))
+
+
+def test_what_always_shows_loses_its_description_before_its_text() -> None:
+    rule = note("never push to main " * 10, description="d" * 400, always=True)
+    fits = block([rule], budget_chars=450, preview_chars=0, weights={}, analyser=ANALYSER).text
+    cut = block([rule], budget_chars=300, preview_chars=0, weights={}, analyser=ANALYSER).text
+
+    assert (False, True) == ("description" in fits, rule.content in fits)
+    assert (True, "…</memory>") == ("never push to main" in cut, cut.splitlines()[2][-10:])
+
+
+def test_where_there_is_no_room_at_all_it_is_left_out_and_told() -> None:
+    result = block([note("text", name="n" * 256, always=True)], budget_chars=200, preview_chars=0, weights={}, analyser=ANALYSER)
+
+    assert ("", (False,)) == (result.text, result.shown)

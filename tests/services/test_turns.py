@@ -5,6 +5,7 @@ import pytest
 from pegword.core.caller import GLOBAL, Caller, Session, reach, scope_of, user_scope
 from pegword.core.errors import Invalid, NotFound
 from pegword.core.memory import Draft
+from pegword.core.render import hint
 from pegword.services.bundle import Services
 from pegword.services.turns import Turn
 from tests.conftest import Clock, Statements
@@ -36,7 +37,7 @@ def test_what_was_saved_stands_in_the_next_turn(services: Services, alice: Calle
 
     assert "replica_port" == shown(turn)[0]
     assert '<memory name="replica_port" type="project" scope="workstream">The postgres replica' in turn.block
-    assert (4, "You have 4 memories in scope.") == (turn.in_scope, turn.hint)
+    assert (4, hint(4)) == (turn.in_scope, turn.hint)
     assert f"{turn.block}\n\n{turn.hint}" == turn.text
 
 

@@ -109,7 +109,7 @@ def test_the_same_turn_gives_the_same_bytes(alice: httpx2.Client) -> None:
         ({"messages": ["hello"]}, "messages[0] must be an object"),
         ({"messages": [{"content": "x"}]}, "messages[0].role must be a text"),
         ({"messages": [ASK, {"role": 5, "content": "x"}]}, "messages[1].role must be a text"),
-        ({"messages": [], "mode": "loud"}, "invalid mode: loud; must be one of ['system', 'tail']"),
+        ({"messages": [], "mode": "loud"}, "invalid mode: loud; must be one of ['system', 'tail', 'index']"),
         ({"messages": [], "k": 0}, "k must be at least 1: it is 0"),
         ({"messages": [], "k": "5"}, "k must be an integer"),
         ({"messages": [], "budget_chars": 1}, "budget_chars must be at least 200: it is 1"),
@@ -179,3 +179,51 @@ def test_an_unknown_receipt_is_404(alice: httpx2.Client, receipt: str) -> None:
     answer = alice.get(f"/v1/api/turn/{receipt}")
 
     assert (answer.status_code, answer.json()) == (404, {"error": "Receipt not found", "code": "not_found"})
+
+
+def test_mode_index_answers_a_stable_index_and_points_at_it(alice: httpx2.Client) -> None:
+    """The whole answer: what the index names is pointed at, what was saved since shows its text, and the index stays."""
+    save(alice)
+    session = {"id": alice.post("/v1/api/sessions", json={}).json()["session_id"]}
+    first = turn(alice, ASK, mode="index", session=session)
+    save(alice, "deploy_hour", "We deploy in the hour before lunch.")
+    second = turn(alice, ASK, mode="index", session=session)
+
+    assert '<memory name="deploy_day" type="project" scope="global"/>' in first["index"]
+    assert first["index"] == second["index"]
+    assert [("deploy_day", True)] == [(m["name"], m.get("pointer", False)) for m in first["memories"]]
+    assert {("deploy_day", True), ("deploy_hour", False)} == {(m["name"], m.get("pointer", False)) for m in second["memories"]}
+    assert "Tuesdays" not in f"{second['index']}{second['text']}"
+    assert "before lunch" in second["text"]
+
+
+def test_an_index_that_cannot_be_kept_is_refused(alice: httpx2.Client) -> None:
+    answer = alice.post("/v1/api/turn", json={"messages": [ASK], "mode": "index"})
+
+    assert (400, "session") == (answer.status_code, answer.json()["field"])
+    assert answer.json()["error"] == "mode index needs a session, or at least a workstream: its index is kept for that one"
+
+
+def test_a_model_without_the_tool_is_told_of_none(alice: httpx2.Client) -> None:
+    save(alice)
+    answer = turn(alice, ASK, tool=False)
+
+    assert ("", answer["block"]) == (answer["hint"], answer["text"])
+    assert turn(alice, ASK, tool=None)["hint"]
+
+
+def test_a_persona_without_memory_gets_an_empty_turn_of_the_same_shape(alice: httpx2.Client) -> None:
+    """Without a persona that has none, the keys are the same."""
+    save(alice)
+    session = {"id": alice.post("/v1/api/sessions", json={"persona": "scribe"}).json()["session_id"]}
+
+    assert set(turn(alice, ASK)) == set(turn(alice, ASK, session=session))
+
+
+def test_what_stands_among_messages_without_a_role_takes_no_place(alice: httpx2.Client) -> None:
+    """The items of OpenAI's responses have a type alone."""
+    save(alice)
+    items = [{"type": "function_call", "name": "f"}, {"type": "function_call_output", "output": "noise"}, {"type": "reasoning"}]
+
+    assert ["deploy_day"] == [m["name"] for m in turn(alice, ASK, *items)["memories"]]
+    assert 400 == alice.post("/v1/api/turn", json={"messages": [{"type": "message", "content": "x"}]}).status_code

@@ -112,9 +112,11 @@ def turn(result: "Turn", settings: "Settings") -> dict[str, Any]:
                 "scope_id": shown.memory.scope.id,
                 "type": settings.kind_word(shown.memory.kind, shown.memory.kind_word),
                 "score": shown.score,
+                "pointer": shown.pointer,
             }
             for shown in result.shown
         ],
+        "index": result.index,
     }
 
 

@@ -30,11 +30,12 @@ def turn(
     session: Annotated[
         str, typer.Option("--session", metavar="SESSION", help="The session, instead of a workstream.", show_default=False)
     ] = "",
-    mode: Annotated[str, typer.Option("--mode", metavar="MODE", help="Where the block will stand: system or tail.")] = "system",
+    mode: Annotated[str, typer.Option("--mode", metavar="MODE", help="Where the block will stand: system, tail, or index.")] = "system",
     k: Annotated[int | None, typer.Option("-k", metavar="N", min=1, help="At most this many memories; default memory.relevance_k.")] = None,
     budget: Annotated[
         int | None, typer.Option("--budget", metavar="N", help="At most this many characters; default memory.budget_chars.")
     ] = None,
+    no_tool: Annotated[bool, typer.Option("--no-tool", help="The model is not offered the memory tool.")] = False,
     explain: Annotated[bool, typer.Option("--explain", help="Also say what was considered, and why each is in or out.")] = False,
     *,
     ask: AsUser,
@@ -43,22 +44,24 @@ def turn(
 
     Prints the block for the model and the hint after it. The last three user messages count.
     Nothing relevant: no block, which is a good answer. No message: the newest memories.
+    Mode index, which needs a session or a workstream, prints the index before them.
     """
     messages = messages_of(message or [], messages_file)
     with ask.opened() as store:
         caller = store.caller(ask.user)
         turns = store.services.turns
         belongs_to = store.session(caller, session, workstream)
-        answer = turns.turn(caller, belongs_to, messages, mode=mode, k=k, budget_chars=budget)
+        answer = turns.turn(caller, belongs_to, messages, mode=mode, k=k, budget_chars=budget, tool=not no_tool)
         explanation = turns.explain(caller, answer.receipt, belongs_to) if explain else None
         if ask.as_json:
             shape = shapes.turn(answer, store.settings)
             output.document(shape if explanation is None else {**shape, "explanation": shapes.explanation(explanation)})
             return
-        if answer.text:
-            output.say(answer.text)
+        shown = "\n\n".join(filter(None, [answer.index, answer.text]))
+        if shown:
+            output.say(shown)
         if explanation is not None:
-            if answer.text:
+            if shown:
                 output.say()
             _explain(explanation)
 

@@ -18,7 +18,7 @@ def config_(ask: OnStore) -> None:
     Each with its value, where that came from, and what it does.
     """
     from pegword.core.address import without_password
-    from pegword.settings import SETTINGS, database_of, load
+    from pegword.settings import PERSONA_SAYS, PERSONAS, SETTINGS, database_of, load
 
     def shown(value: object) -> object:
         return without_password(value) if isinstance(value, str) else value
@@ -34,6 +34,16 @@ def config_(ask: OnStore) -> None:
         }
         for section, keys in SETTINGS.items()
         for key, setting in keys.items()
+    ]
+    entries += [
+        {
+            "name": f"{PERSONAS}.{name}.memory",
+            "value": value,
+            "default": True,
+            "origin": settings.origin[f"{PERSONAS}_{name}"],
+            "says": PERSONA_SAYS,
+        }
+        for name, value in sorted(settings.personas.items())
     ]
     path = without_password(str(database_of(settings.database_url)))
     if ask.as_json:

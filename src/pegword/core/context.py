@@ -4,13 +4,16 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from pegword.core import render, session_index
 from pegword.core.nudge import TEXTS
 from pegword.core.ranking import MESSAGE_WEIGHTS
 
 USER_MESSAGES_READ = len(MESSAGE_WEIGHTS)
 MESSAGE_CHARS_READ = 200_000  # of a longer message, its beginning and its end are read
 
-_OWN_BLOCK = re.compile(r"<memories>.*?(?:</memories>|\Z)", re.DOTALL)
+_FRAMES = ((render.OPENER, render.CLOSER, render.PREAMBLE), (session_index.OPENER, session_index.CLOSER, session_index.PREAMBLE))
+_OPENERS = re.compile("|".join(re.escape(opener) for opener, _, _ in _FRAMES))
+_HINT = re.compile(rf"You have \d{{1,12}} memor(?:y|ies) in scope\. {re.escape(render.LOOK_FURTHER)}")
 
 
 def recent_texts(messages: Sequence[Mapping[str, Any]]) -> list[str]:
@@ -35,11 +38,34 @@ def recent_texts(messages: Sequence[Mapping[str, Any]]) -> list[str]:
 
 
 def said_in(message: Mapping[str, Any]) -> str:
-    """What *message* says: its text parts, without our own blocks and nudges that came along; "" when that is nothing."""
-    text = _OWN_BLOCK.sub(" ", " ".join(texts_of(message.get("content"))))
+    """What *message* says: its text parts, without our own blocks, hints and nudges that came along; "" when that is nothing."""
+    text = _HINT.sub(" ", _without_blocks(" ".join(texts_of(message.get("content")))))
     for nudge in TEXTS.values():
         text = text.replace(nudge, " ")
     return text.strip()
+
+
+def _without_blocks(text: str) -> str:
+    """*text* without our own blocks and indexes; one that was cut off ends with the text, and is known by its first line.
+
+    No text makes it look twice for a closing tag that is not there.
+    """
+    frames = {opener: (closer, preamble) for opener, closer, preamble in _FRAMES}
+    kept: list[str] = []
+    at, unclosed = 0, set[str]()
+    found = _OPENERS.search(text)
+    while found:
+        closer, preamble = frames[found[0]]
+        end = -1 if closer in unclosed else text.find(closer, found.end())
+        if end >= 0:
+            kept.append(text[at : found.start()])
+            at = end + len(closer)
+        else:
+            unclosed.add(closer)
+            if text.startswith(preamble, found.end() + 1):
+                return " ".join([*kept, text[at : found.start()]])
+        found = _OPENERS.search(text, max(at, found.end()))
+    return " ".join([*kept, text[at:]])
 
 
 def texts_of(content: Any) -> Iterable[str]:

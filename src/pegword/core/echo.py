@@ -6,11 +6,14 @@ stands, not single words: a text that only speaks of ``<memories>`` is no echo. 
 """
 
 import re
+import string
 from dataclasses import dataclass
 
 from pegword.core.caller import SCOPES, SCOPES_CLOSED
 from pegword.core.memory import KIND_WORDS
-from pegword.core.render import PREAMBLE
+from pegword.core.render import LOOK_FURTHER, POINTERS, PREAMBLE
+from pegword.core.session_index import FIND_THEM, READ_ONE
+from pegword.core.session_index import PREAMBLE as INDEX_PREAMBLE
 
 _CUT_TAG_CHARS_MAX = 10
 _SCOPES = (*SCOPES, *SCOPES_CLOSED)
@@ -35,18 +38,55 @@ _TAG = re.compile(rf"{_LT}\s{{0,4}}memory(?!\w)", re.IGNORECASE)
 _SCOPE = rf"scope{_EQUALS}{_QUOTE}(?:{'|'.join(_SCOPES)}){_QUOTE}"
 _OURS = re.compile(
     rf"type{_EQUALS}{_QUOTE}(?:{'|'.join(KIND_WORDS)}){_QUOTE}{_GAP}{_SCOPE}"
-    rf"|{_SCOPE}(?:{_GT}|{_GAP}(?:description|verified|author|expires){_EQUALS}{_QUOTE})",
+    rf"|{_SCOPE}(?:{_GT}|{_GAP}(?:description|tags|verified|author|expires){_EQUALS}{_QUOTE})",
     re.IGNORECASE,
 )
-_FRAME = re.compile(rf"{_LT}{_SLASH}?\s{{0,4}}memories\s{{0,4}}{_GT}", re.IGNORECASE)
-_PREAMBLE = re.compile(r"(?:\W|%[0-9a-f]{2}){1,12}".join(re.findall(r"\w+", PREAMBLE)) + r"\.?", re.IGNORECASE)
-_ESCAPED_BLANK = re.compile(r"%[0-9a-f]{2}|\\[nrt]|&\w{1,8};", re.IGNORECASE)
-# The rest of the hint, which names the tool, stands on its line.
-_HINT = re.compile(
-    rf"You{_GAP}have{_GAP}\d{{1,12}}{_GAP}memor(?:y|ies){_GAP}in{_GAP}scope\.(?:[^\n]{{0,300}}memory\([^\n]{{0,300}})?", re.IGNORECASE
+# The rest of an element without text, which a pointer and an entry of the index are.
+_CLOSED = re.compile(
+    rf"(?:{_GAP}(?:description|tags|author){_EQUALS}{_QUOTE}[^\n\"“”<>]{{0,1200}}?{_QUOTE}){{0,2}}\s{{0,4}}{_SLASH}\s{{0,4}}{_GT}",
+    re.IGNORECASE,
 )
-# What a cut leaves of a tag, of the hint.
+_FRAME = re.compile(rf"{_LT}{_SLASH}?\s{{0,4}}memor(?:ies|y-index)\s{{0,4}}{_GT}", re.IGNORECASE)
+_MARK = rf"{_AMP}(?:quot|apos|\#0{{0,8}}3[49]|\#x0{{0,8}}2[27]);|\\{{1,8}}u00[0-9a-f]{{2}}|%[0-9a-f]{{2}}"
+_BETWEEN_WORDS = rf"(?:{_MARK}|\W){{1,16}}"
+
+
+def _spoken(sentence: str) -> str:
+    """*sentence* with anything between its words."""
+    return _BETWEEN_WORDS.join(re.findall(r"\w+", sentence)) + _ending(sentence)
+
+
+def _begun(sentence: str) -> str:
+    """The first words of *sentence*, at least one, and all of them where they are there."""
+    words: list[str] = re.findall(r"\w+", sentence)
+    first, *others = words
+    return first + "".join(f"(?:{_BETWEEN_WORDS}{word}" for word in others) + _ending(sentence) + ")?" * len(others)
+
+
+def _ending(sentence: str) -> str:
+    """What may stand after the last word of *sentence*."""
+    return rf"(?:{_MARK}|[^\w\s]){{0,{len(sentence) - len(sentence.rstrip(string.punctuation))}}}"
+
+
+def _then(sentence: str) -> str:
+    """What may follow on a sentence of ours: *sentence*, whole or cut."""
+    return rf"(?:{_BETWEEN_WORDS}{_begun(sentence)})?"
+
+
+_MADE = "in scope when this list was made"
+_PREAMBLE = re.compile(
+    rf"{_spoken(PREAMBLE)}{_then(POINTERS)}|{_spoken(INDEX_PREAMBLE)}{_then(READ_ONE)}"
+    rf"|\d{{1,12}}{_GAP}(?:more|notes?){_GAP}(?:was|were){_BETWEEN_WORDS}{_spoken(_MADE)}{_then(FIND_THEM)}",
+    re.IGNORECASE,
+)
+_LINES = (PREAMBLE, f"{PREAMBLE} {POINTERS}", INDEX_PREAMBLE, f"{INDEX_PREAMBLE} {READ_ONE}")
+_ESCAPED_BLANK = re.compile(r"%[0-9a-f]{2}|\\[nrt]|&\w{1,8};", re.IGNORECASE)
+_HINT = re.compile(rf"You{_GAP}have{_GAP}\d{{1,12}}{_GAP}memor(?:y|ies){_GAP}in{_GAP}scope\.{_then(LOOK_FURTHER)}", re.IGNORECASE)
+# What a cut leaves of a tag, of the hint, of the last line of an index.
 _TAG_BEGUN = re.compile(rf"{_LT}(?:{_SLASH}|\s)?\s{{0,4}}m(?:e(?:m(?:o(?:r(?:y|i|\Z)|\Z)|\Z)|\Z)|\Z)[^\n]{{0,500}}\Z", re.IGNORECASE)
+_MORE_BEGUN = re.compile(
+    rf"(?:\A|\n)[ ]*\d{{1,12}}(?:\s+(?:more?|mo?|notes?|not?|n)(?:\s+(?:were?|was|w[ae]?)(?:\s+{_begun(_MADE)}\s*\w*)?)?)?\s*\Z"
+)
 _HINT_BEGUN = re.compile(r"You(?:\s+h\w{0,3}(?:\s+\d{1,12}(?:\s+mem\w{0,5}(?:\s+in?(?:\s+s\w{0,4})?)?)?)?)?\s*\Z")
 
 
@@ -87,7 +127,11 @@ def _elements(text: str) -> tuple[list[tuple[int, int]], list[str]]:
     spans = []
     for start, after in zip(starts, [*starts[1:], None], strict=False):
         limit = after.start() if after else closed_at
-        spans.append((start.start(), _end_of(text, start, limit) if limit > start.end() else _end_of_last(text, start)))
+        closed = _CLOSED.match(text, start.end())
+        if closed:
+            spans.append((start.start(), closed.end()))
+        else:
+            spans.append((start.start(), _end_of(text, start, limit) if limit > start.end() else _end_of_last(text, start)))
     before = text[: starts[0].start() if starts else len(text)]
     cut = _cut_at_its_head(before, bool(starts) and starts[0]["lt"] is None)
     if cut:
@@ -152,11 +196,11 @@ def _without(text: str, spans: list[tuple[int, int]]) -> str:
 def _without_scraps(rest: str) -> str:
     """*rest* without what a cut has left of the frame at its beginning and its end."""
     first, _, below = rest.strip().partition("\n")
-    if first and PREAMBLE.endswith(first.strip()):
+    if first and any(line.endswith(first.strip()) for line in _LINES):
         rest = below
-    rest = _HINT_BEGUN.sub("", _TAG_BEGUN.sub("", rest))
+    rest = _MORE_BEGUN.sub("", _HINT_BEGUN.sub("", _TAG_BEGUN.sub("", rest)))
     above, _, last = rest.strip().rpartition("\n")
-    return above if last and PREAMBLE.startswith(last) else rest
+    return above if last and any(line.startswith(last) for line in _LINES) else rest
 
 
 def _says_something(rest: str) -> bool:

@@ -88,6 +88,7 @@ class TurnBody(Body, kw_only=True):
     mode: Annotated[str, Meta(description="where the block will stand", extra_json_schema={"enum": list(MODES)})] = "system"
     k: Annotated[int | None, Meta(description=f"memories shown, 1 to {K_MAX}; above is capped", extra_json_schema={"minimum": 1})] = None
     budget_chars: Annotated[int | None, Meta(description="characters of the block", extra_json_schema={"minimum": BUDGET_CHARS_MIN})] = None
+    tool: Annotated[bool | None, Meta(description="whether the model is offered the memory tool; else nothing speaks of it")] = True
 
 
 class ExplainQuery(msgspec.Struct, kw_only=True):
@@ -96,7 +97,7 @@ class ExplainQuery(msgspec.Struct, kw_only=True):
     session: Annotated[str, Meta(description="the session of the turn; needed where that one has scopes that only sessions have")] = ""
 
 
-class TurnMemory(msgspec.Struct, kw_only=True):
+class TurnMemory(msgspec.Struct, omit_defaults=True, kw_only=True):
     """A memory in the block; its score is 0.0 where it stands for another reason than the words."""
 
     memory_id: str
@@ -105,6 +106,7 @@ class TurnMemory(msgspec.Struct, kw_only=True):
     scope_id: str
     type: str
     score: float
+    pointer: Annotated[bool, Meta(description="named in the block without its text, which the tool reads; only there when it is")] = False
 
 
 class TurnNudge(msgspec.Struct, kw_only=True):
@@ -115,7 +117,8 @@ class TurnNudge(msgspec.Struct, kw_only=True):
 
 
 class TurnAnswer(msgspec.Struct, omit_defaults=True, kw_only=True):
-    """What to put before the model: `text` is block, blank line, hint. An empty block is a good answer."""
+    """What to put before the model: `text` is block, blank line, hint. An empty block is a good answer. `index` is there in mode index
+    alone: it goes into the system message and stays the same, while `text` goes into the tail."""
 
     block: str
     hint: str
@@ -124,6 +127,7 @@ class TurnAnswer(msgspec.Struct, omit_defaults=True, kw_only=True):
     in_scope: int
     receipt: Annotated[str, Meta(description="asks GET /v1/api/turn/{receipt} why")]
     memories: list[TurnMemory]
+    index: str | UnsetType = UNSET
     warnings: list[str] = []
 
 
@@ -178,6 +182,7 @@ def take_turn(call: Call, body: TurnBody) -> Answer:
         mode=body.mode,
         k=body.k,
         budget_chars=body.budget_chars,
+        tool=body.tool is not False,
     )
     return Answer(_turn_answer(call, turn))
 
@@ -189,7 +194,8 @@ def explain_turn(call: Call, query: ExplainQuery) -> Answer:
 
 
 def _message(at: int, message: Mapping[str, Any]) -> Mapping[str, Any]:
-    if not isinstance(message.get("role"), str):
+    typed = isinstance(message.get("type"), str) and message["type"] != "message" and "role" not in message
+    if not isinstance(message.get("role"), str) and not typed:  # what else stands among messages in one of OpenAI's shapes has a type alone
         raise Invalid(f"messages[{at}].role must be a text", field="messages")
     return message
 
@@ -211,14 +217,14 @@ def _turn_answer(call: Call, turn: Turn) -> TurnAnswer:
     memories = [
         TurnMemory(
             memory_id=m.memory_id, name=m.name, scope=m.scope.kind, scope_id=m.scope.id, type=type_word(call, m.kind, m.kind_word),
-            score=round(score, SCORE_DIGITS),
+            score=round(shown.score, SCORE_DIGITS), pointer=shown.pointer,
         )
-        for m, score in ((shown.memory, shown.score) for shown in turn.shown)
+        for m, shown in ((shown.memory, shown) for shown in turn.shown)
     ]  # fmt: skip
     nudge = TurnNudge(kind=turn.nudge.kind, text=turn.nudge.text) if turn.nudge else None
     return TurnAnswer(
         block=turn.block, hint=turn.hint, text=turn.text, nudge=nudge, in_scope=turn.in_scope, receipt=turn.receipt, memories=memories,
-        warnings=list(call.warnings),
+        index=UNSET if turn.index is None else turn.index, warnings=list(call.warnings),
     )  # fmt: skip
 
 

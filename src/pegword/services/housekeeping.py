@@ -13,7 +13,7 @@ from itertools import islice
 from typing import Protocol
 
 from pegword.core.errors import PegwordError, Unavailable
-from pegword.store import folding, nudge_rows, once_rows, receipt_rows
+from pegword.store import folding, nudge_rows, once_rows, receipt_rows, session_index_rows
 from pegword.store.engine import Engine, Tx
 from pegword.store.sweeping import sweep
 
@@ -31,6 +31,9 @@ class Keeper(Protocol):
 
     def later(self, work: Callable[[Tx], None]) -> None:
         """As `Housekeeper.later`."""
+
+    def done_within(self, work: Callable[[Tx], None], seconds: float) -> None:
+        """As `Housekeeper.done_within`."""
 
     def due(self, scope_key: str) -> None:
         """As `Housekeeper.due`."""
@@ -91,6 +94,15 @@ class Housekeeper:
                 self._waiting.popleft()
         self._wake.set()
 
+    def done_within(self, work: Callable[[Tx], None], seconds: float) -> None:
+        """As `later`, and wait until it is done and committed, at most *seconds*; without a thread, do it on this one."""
+        self.later(work)
+        if self._thread is None:
+            self.settle()
+            return
+        with self._rested:
+            self._rested.wait_for(lambda: not self._waits(work), seconds)
+
     def due(self, scope_key: str) -> None:
         """The tail of this scope is full, or many of its slots are dead."""
         self._scopes[scope_key] = None
@@ -149,12 +161,18 @@ class Housekeeper:
             with self._queue:
                 while self._waiting and self._waiting[0] in works:
                     self._waiting.popleft()
+            with self._rested:
+                self._rested.notify_all()
         while self._scopes:
             key, _ = self._scopes.popitem()
             if not self._try(lambda key=key: folding.tidy(self._engine, key)):  # type: ignore[misc]
                 return
         if self._cut_log:
             self._try(self._cut)
+
+    def _waits(self, work: Callable[[Tx], None]) -> bool:
+        with self._queue:
+            return work in self._waiting
 
     def _first(self) -> list[Callable[[Tx], None]]:
         """What waits longest; it stays in the queue until it is done."""
@@ -182,12 +200,15 @@ class Housekeeper:
             self._cut_log = self._cut_log or not done
 
     def sweep(self) -> None:
-        """Take what has expired out of the index, and forget receipts, kept answers, and what nudges noted, once old enough."""
+        """Take what has expired out of the index, and forget receipts, kept answers, indexes of sessions, and what nudges noted, once old
+        enough."""
         now = self._clock()
         for key in sweep(self._engine, now) | self._restore(now):
             self._scopes[key] = None
         self._engine.write(lambda tx: receipt_rows.drop_before(tx, now - self._receipts_kept_us))
         while self._engine.write(lambda tx: once_rows.drop_before(tx, now - self._answers_kept_us)):
+            pass
+        while self._engine.write(lambda tx: session_index_rows.drop_before(tx, now - session_index_rows.KEPT_US)):
             pass
         self._engine.write(lambda tx: nudge_rows.drop_before(tx, now, now - MARKS_KEPT_US))
 

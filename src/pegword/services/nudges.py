@@ -15,12 +15,13 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from pegword.core import nudge_queue
-from pegword.core.caller import RIGHTS, Caller, Session, acting, user_scope, workstream_scope
+from pegword.core.caller import Caller, Session, acting, user_scope, workstream_scope
 from pegword.core.errors import Invalid
 from pegword.core.happened import Happened, happened
 from pegword.core.memory import SECOND_US, checked_word
 from pegword.core.nudge import KINDS, MEMORY_DIRECTED, OPENED, REPEAT_TIMES, Nudge, NudgeSettings, Situation, choose, may
 from pegword.core.nudge_queue import CHANNEL_OF, CHANNELS, Event, Queue
+from pegword.core.offered import Offered, offered
 from pegword.core.signs import Language
 from pegword.services.housekeeping import Keeper
 from pegword.store import nudge_rows
@@ -127,7 +128,7 @@ class Nudges:
         if (kind == TOOL_CALL) != bool(tool.strip()) or len(tool) > TOOL_CHARS_MAX:
             said = f"tool must name the tool of a {TOOL_CALL}, in at most {TOOL_CHARS_MAX} characters, and of no other kind of event"
             raise Invalid(said, field="tool")
-        if not self._settings().enabled or (kind in MEMORY_DIRECTED and not session.memory):
+        if not self._settings().enabled or (kind in MEMORY_DIRECTED and not offered(caller, session).memory):
             return False
         key = _key(caller, session)
         fingerprint = _fingerprint(tool, arguments) if kind == TOOL_CALL else ""
@@ -142,20 +143,26 @@ class Nudges:
         return Noted(key, tuple(marks), _queue(events))
 
     def nudge(
-        self, caller: Caller, session: Session, noted: Noted | None, messages: Sequence[Mapping[str, Any]], *, memories: int, now: int
+        self,
+        session: Session,
+        noted: Noted | None,
+        messages: Sequence[Mapping[str, Any]],
+        offer: Offered,
+        *,
+        memories: int,
+        now: int,
     ) -> Nudge | None:
-        """The nudge that belongs into a turn that ends with *messages*, or None. *memories* are in scope. Nothing is written before the
-        answer."""
+        """The nudge that belongs into a turn that ends with *messages*, or None. *offer* is what the session has, *memories* are in scope.
+        Nothing is written before the answer."""
         if noted is None:
             return None
         settings = self._settings()
         told = happened(messages, self._languages())
-        may_save = RIGHTS.index(caller.right) >= RIGHTS.index("write")
         with self._remembered.lock:
             marks, taken = self._remembered.of(noted)
         opened = any(kind == OPENED and at >= session.resumed_at for kind, at in marks)
         kinds = told.kinds | _beginning(session, told, opened=opened)
-        situation = Situation(kinds, told.messages <= 1 and not opened, memories, session.memory, may_save)
+        situation = Situation(kinds, told.messages <= 1 and not opened, memories, offer.tool, offer.saves)
         drained = nudge_queue.drained(
             tuple(event for event in noted.queue if event.event_id not in taken),
             told.seams,

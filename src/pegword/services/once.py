@@ -112,6 +112,11 @@ class Errands:
         """As `Housekeeper.later`."""
         self._works.append(work)
 
+    def done_within(self, work: Callable[[Tx], None], seconds: float) -> None:
+        """As `later`: what waits is done after the transaction."""
+        del seconds
+        self.later(work)
+
     def due(self, scope_key: str) -> None:
         """As `Housekeeper.due`."""
         self._due.append(scope_key)

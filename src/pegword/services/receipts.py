@@ -24,12 +24,17 @@ _BELOW_FLOOR = "below the floor"
 
 @dataclass(frozen=True, slots=True)
 class Weighed:
-    """A memory that a turn read: its score, its position among the ranked (-1: not by rank), and *why* it is in or out."""
+    """A memory that a turn read: its score, its position among the ranked (-1: not by rank), and *why* it is in or out.
+
+    It is shown *always*, or, as a *pointer*, without its text.
+    """
 
     memory: Memory
     score: float
     position: int
     why: str
+    always: bool = False
+    pointer: bool = False
 
     @property
     def chosen(self) -> bool:
@@ -119,7 +124,7 @@ def prepared(receipt: str, caller: Caller, visible: Visible, frame: Frame, findi
         (
             w.memory.memory_id,
             w.memory.version,
-            _body(findings, w.memory.scope.key, w.score, w.position, w.why, order, w.memory.verified, told),
+            _body(findings, w.memory.scope.key, w.score, w.position, w.why, order, told, w),
         )
         for order, w in enumerate(weighed)
     ]
@@ -127,7 +132,7 @@ def prepared(receipt: str, caller: Caller, visible: Visible, frame: Frame, findi
     for order, (position, place) in enumerate(zip(others, findings.found.places_of(findings.ranked.documents[others]), strict=True)):
         why = _BEYOND_K if position in findings.eligible else _BELOW_FLOOR
         score = float(findings.ranked.scores[position])
-        out.append((place, _body(findings, place[0], score, position, why, len(lines) + order, False, told)))
+        out.append((place, _body(findings, place[0], score, position, why, len(lines) + order, told)))
     terms = [
         [term, int(findings.ranked.frequency[i]), float(findings.ranked.idf[i]), [m for m, t in enumerate(findings.messages) if i in t]]
         for i, term in enumerate(findings.found.terms)
@@ -136,13 +141,20 @@ def prepared(receipt: str, caller: Caller, visible: Visible, frame: Frame, findi
     head = _dumped(
         {"frame": asdict(frame), **seen, "terms": terms, "left_out": findings.found.left_out, "left_out_n": findings.found.left_out_n}
     )
-    shown = tuple(w.memory.memory_id for w in weighed if w.shown)
+    shown = tuple(w.memory.memory_id for w in weighed if w.shown and not w.pointer)
     scopes = sorted({w.memory.scope.key for w in weighed} | {key for (key, _), _ in out})
     return Prepared(receipt, caller.user_id, frame.at, head, tuple(lines), tuple(out), shown, tuple(scopes))
 
 
+def silent(receipt: str, caller: Caller, visible: Visible, frame: Frame) -> Prepared:
+    """The receipt of a turn that looked at nothing, since its session has no memory."""
+    seen = {"scopes": visible.keys, "workstreams_of": visible.own_workstreams_of}
+    head = _dumped({"frame": asdict(frame), **seen, "terms": [], "left_out": [], "left_out_n": 0})
+    return Prepared(receipt, caller.user_id, frame.at, head, (), (), (), ())
+
+
 def keep(tx: Tx, kept: Prepared) -> None:
-    """Write the receipt of a turn, and count an access of each memory that it showed."""
+    """Write the receipt of a turn, and count an access of each memory whose text it showed."""
     tx.alone(MANY_ROWS)
     for key in kept.scopes:
         tx.beside(key)
@@ -182,8 +194,8 @@ def explain(tx: Tx, receipt: str, caller: Caller, visible: Visible, analyser: An
         considered.append(
             Considered(memory_id, number, then.name, scope, body["score"], body["why"], shown, tuple(body["parts"]), body["terms"])
         )
-        if shown:
-            notes.append(_note(then, scope, caller, verified=body["verified"]))
+        if shown or body["why"] == _OVER_BUDGET:  # what had no room counts too: what always shows shares the room
+            notes.append(_note(then, scope, caller, body))
     rendered = render.block(
         notes,
         budget_chars=frame.budget_chars,
@@ -201,23 +213,27 @@ def _body(
     position: int,
     why: str,
     order: int,
-    verified: bool,
     told: Mapping[int, Mapping[str, float]],
+    read: Weighed | None = None,
 ) -> str:
     """What a receipt keeps of one memory beside its id and version, as JSON."""
     ranked = position != NOT_RANKED
     parts = [findings.ranked.part(m, position)._asdict() for m in range(len(findings.messages))] if ranked else []
+    shape = {"verified": read.memory.verified, "always": read.always, "pointer": read.pointer} if read else {}
     return _dumped(
         {
-            "scope_key": scope_key, "score": score, "why": why, "order": order, "verified": verified, "parts": parts,
+            "scope_key": scope_key, "score": score, "why": why, "order": order, **shape, "parts": parts,
             "terms": told[position] if ranked else {},
         }
     )  # fmt: skip
 
 
-def _note(then: Version, scope: Scope, caller: Caller, *, verified: bool) -> render.Note:
+def _note(then: Version, scope: Scope, caller: Caller, body: Mapping[str, Any]) -> render.Note:
     author = "" if then.author == caller.user_name else then.author
-    return render.Note(then.name, then.kind, scope.kind, then.description, then.content, verified, author, then.expires_at)
+    return render.Note(
+        then.name, then.kind, scope.kind, then.description, then.content, body["verified"], author, then.expires_at,
+        pointer=body["pointer"], always=body["always"],
+    )  # fmt: skip
 
 
 def _dumped(value: Any) -> str:

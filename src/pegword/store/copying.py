@@ -108,6 +108,8 @@ TABLES = (
     _table("receipts", "receipt_id memory_id", "user_id at version body"),
     _table("once_answers", "once_id", "fingerprint at status headers body"),
     _table("once_memories", "memory_id once_id", "at"),
+    _table("session_indexes", "index_key", "index_id basis made_at body"),
+    _table("session_index_memories", "index_id memory_id", "version"),
 )  # fmt: skip
 # The tables that move with every save, delete, user, key and session, and are small: by them it is seen whether a database was written to.
 MOVING = ("users", "access_keys", "shared_scopes", "scope_members", "sessions", "ix_scope")

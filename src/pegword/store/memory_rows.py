@@ -21,7 +21,7 @@ from pegword.core.memory import (
     folded,
     hash_of,
 )
-from pegword.store import once_rows
+from pegword.store import once_rows, session_index_rows
 from pegword.store.engine import MANY_ROWS, Row, Tx, among, padded
 from pegword.store.postings import BEING_SAVED, NOT_INDEXED, within
 
@@ -276,12 +276,13 @@ def texts(tx: Tx, memory: Memory) -> list[tuple[str, str, str, tuple[str, ...]]]
 
 
 def delete(tx: Tx, memory: Memory) -> None:
-    """Delete the rows of *memory*: itself, its versions, its tags, the receipts that name it, and the kept answers that tell of it."""
+    """Delete the rows of *memory*: itself, its versions, its tags, and the receipts, kept answers and indexes that tell of it."""
     tx.run(_DELETE, (memory.memory_id,))
     tx.run(_DELETE_VERSIONS, (memory.scope.key, memory.memory_id))
     tx.run(_DROP_TAGS, (memory.scope.key, memory.memory_id))
     tx.run(_DELETE_RECEIPTS, (memory.memory_id,))
     once_rows.forget_memories(tx, [memory.memory_id])
+    session_index_rows.forget_memories(tx, [memory.memory_id])
 
 
 def accessed(tx: Tx, memory_ids: Sequence[str], now: int) -> None:

@@ -1,4 +1,5 @@
-"""A scope's memories deleted for good, some at a time: rows, versions, tags, receipts, kept answers, and every word of them in the index.
+"""A scope's memories deleted for good, some at a time: rows, versions, tags, receipts, kept answers, indexes of sessions, and every
+word of them in the index of the scope.
 
 What is to go is written down first: all that has a slot below the next one at that moment. So what is saved meanwhile stays, and a removal
 that was broken off is finished by whoever comes next.
@@ -8,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
-from pegword.store import folding, once_rows, postings, sharing_rows
+from pegword.store import folding, once_rows, postings, session_index_rows, sharing_rows
 from pegword.store.engine import MANY_ROWS, Engine, Tx, among, padded
 
 REMOVED_AT_ONCE = 200
@@ -93,6 +94,7 @@ def _remove_some(tx: Tx, scope_key: str) -> _Batch:
             tx.run(statement + among("memory_id", len(ids)), (scope_key, *padded(ids)))
         tx.run(_DROP_RECEIPTS.replace("{ids}", among("memory_id", len(ids))), padded(ids))
         once_rows.forget_memories(tx, ids)
+        session_index_rows.forget_memories(tx, ids)
     return _Batch(len(rows), True)
 
 

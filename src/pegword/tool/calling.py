@@ -14,6 +14,7 @@ from pegword.core.caller import COORDINATOR, Caller, Scope, Session, acting, sco
 from pegword.core.echo import Echo, echo
 from pegword.core.errors import Damaged, Invalid, NotFound, PegwordError, Unavailable
 from pegword.core.memory import CONTENT_CHARS_MAX, Draft, Memory, checked_text
+from pegword.core.offered import offered
 from pegword.core.render import escaped
 from pegword.core.results import Reader
 from pegword.services.bundle import Services
@@ -70,11 +71,11 @@ class MemoryTool:
         who = acting(caller, session)
         who.require("read")
         offer = Offer(
-            _actions(who), scope_words(session), self._kind_word("project", "", who.project_word), self._content_chars_max(),
+            _actions(who, session), scope_words(session), self._kind_word("project", "", who.project_word), self._content_chars_max(),
             session.kind == COORDINATOR,
         )  # fmt: skip
         form = schema(offer, dialect)
-        return form if session.memory else None
+        return form if offered(who, session).tool else None
 
     def call(self, caller: Caller, session: Session, arguments: object) -> ToolResult:
         """Do what *arguments* ask for: an object, or its JSON text.
@@ -83,7 +84,7 @@ class MemoryTool:
         """
         who = acting(caller, session)
         who.require("read")
-        if not session.memory:
+        if not offered(who, session).memory:
             return _error(OFF)
         try:
             return self._done(_Call(self._services, caller, who, session, self._reader(who)), arguments)
@@ -93,8 +94,9 @@ class MemoryTool:
             return failed(error)
 
     def _done(self, call: "_Call", arguments: object) -> ToolResult:
-        request = read(arguments, _actions(call.who), call.reader.now)
-        if request.action in WRITING and request.action not in _actions(call.who):
+        actions = _actions(call.who, call.session)
+        request = read(arguments, actions, call.reader.now)
+        if request.action in WRITING and request.action not in actions:
             return _error(READ_ONLY)
         scopes = scope_words(call.session)
         if request.action in WRITING and request.places and not request.scope and len(scopes) > 1:
@@ -217,8 +219,8 @@ class _Call:
         return True
 
 
-def _actions(who: Caller) -> Sequence[str]:
-    return offered_actions(may_write=who.may("write"))
+def _actions(who: Caller, session: Session) -> Sequence[str]:
+    return offered_actions(may_write=offered(who, session).saves)
 
 
 def _own(description: str | None, heard: Echo) -> str | None:
