@@ -573,7 +573,7 @@ def test_a_cool_down_that_is_not_kept_is_noticed(
 def test_a_tool_that_is_named_where_there_is_none_is_noticed(
     services: Services, alice: Caller, running: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("pegword.services.nudges.choose", lambda s, *rest: choose(replace(s, tool=True), *rest))
+    monkeypatch.setattr("pegword.services.nudges.choose", lambda s, *rest: choose(replace(s, tool=True, may_save=True), *rest))
 
     with pytest.raises(AssertionError):
         test_with_the_memory_lever_off_nothing_speaks_of_the_memory(services, alice, running, "denial")
