@@ -115,7 +115,6 @@ def tool_search(asker: Asker, world: World) -> Answers:
     for word in ("", *sorted({place.scope.kind for place in world.places.values()}), "mind"):
         yield _tool(asker, action="search", query=f"{WORD} {NAME}", scope=word, limit=50)
     for place in world.places.values():
-        yield _tool(asker, action="search", query=WORD, limit=50, **{**_forged(world, place), **place.says})
         yield _tool(asker, action="search", query=WORD, limit=50, **_forged(world, place))
         if not asker.session:
             arguments = {"action": "search", "query": WORD, "limit": 50}
@@ -242,7 +241,7 @@ def make_session(asker: Asker, world: World) -> Answers:
         bodies += [
             {"user": owner, "kind": "coordinator"}, {"user": owner, "workstream_id": at}, {"project_id": at}, {"workstream_id": at},
             {"workstream_id": at, "shared": True}, {"workstream_id": place.scope.key}, {"anonymous": True, "project_id": at},
-            {"anonymous": True, "workstream_id": at, "shared": True}, {"kind": "coordinator", "project_id": at},
+            {"anonymous": True, "workstream_id": at, "shared": True},
         ]  # fmt: skip
     for body in bodies:
         if "user" in body and asker.user == "host":
