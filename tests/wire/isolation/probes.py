@@ -87,15 +87,18 @@ def import_memories(asker: Asker, world: World, place: Place) -> Answers:
 
 
 def take_turn(asker: Asker, world: World) -> Answers:
+    """In every mode, with and without something said, the tool offered or not."""
     body: dict[str, Any] = {"k": 50, "budget_chars": 100_000}
     if asker.session:
-        for mode in ("system", "tail"):
+        for mode in ("system", "tail", "index"):
             for messages in ([MESSAGE], []):
                 session = {"id": asker.session, **_forged(world, world.places["alice coordinator"]), "workstream_id": ""}
                 yield asker.client.post("/v1/api/turn", json={**body, "messages": messages, "mode": mode, "session": session})
         return
     for workstream_id in ("", *(part for place in world.places.values() for part in (place.scope.id, place.scope.key))):
-        yield asker.client.post("/v1/api/turn", json={**body, "messages": [MESSAGE], "session": {"workstream_id": workstream_id}})
+        for mode in ("system", "index"):
+            said = {**body, "messages": [MESSAGE], "mode": mode, "session": {"workstream_id": workstream_id}}
+            yield asker.client.post("/v1/api/turn", json={**said, "tool": mode == "system"})
 
 
 def explain_turn(asker: Asker, world: World) -> Answers:

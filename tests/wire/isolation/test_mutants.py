@@ -144,6 +144,12 @@ def an_attached_project_is_any(patch: pytest.MonkeyPatch, world: World) -> None:
     assert of_bob == project_scope(of_bob.id)
 
 
+def the_index_of_a_session_names_everything(patch: pytest.MonkeyPatch, world: World) -> None:
+    everything = Visible(tuple(place.scope for place in world.places.values()))
+    asked = turns.asked
+    patch.setattr(turns, "asked", lambda caller, session, _, **more: asked(caller, session, everything, **more))
+
+
 def every_scope_is_exported(patch: pytest.MonkeyPatch, world: World) -> None:
     patch.setattr(transfer_rows, "scopes", lambda *_: [place.scope.key for place in world.places.values()])
 
@@ -193,6 +199,7 @@ def changing(*paths: str) -> Look:
         (a_right_is_not_asked_for, changing("DELETE /v1/api/memories/{name}")),
         (every_receipt_of_a_user_is_told, reading("GET /v1/api/turn/{receipt}")),
         (what_is_similar_anywhere_is_told, changing("tool save")),
+        (the_index_of_a_session_names_everything, reading("POST /v1/api/turn")),
         (every_scope_is_exported, reading("GET /v1/api/export")),
         (an_id_that_is_a_key_is_believed, changing("POST /v1/api/import")),
         (an_attached_project_is_any, reading("POST /v1/api/turn")),

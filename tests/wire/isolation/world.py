@@ -72,7 +72,10 @@ class World:
 
     def keep(self, place: Place) -> None:
         """Put the one memory of *place* where it belongs, in two versions."""
-        drafts = [checked(Draft(NAME, f"The {WORD} {text} {place.secret}.", place.scope)) for text in ("was", "is")]
+        drafts = [
+            checked(Draft(NAME, f"The {WORD} {text} {place.secret}.", place.scope, description=f"of {place.secret}"))
+            for text in ("was", "is")
+        ]
         put = self.services.memories.writing.put
         saved = self.services.engine.write(lambda tx: [put(tx, place.keeper, draft, "save")[0] for draft in drafts])
         self.ids[place.name] = saved[0].memory.memory_id
