@@ -75,14 +75,15 @@ class Server:
     def kill(self) -> None:
         """End the process as a crash would."""
         self.process.kill()
-        self._ended()
+        self.ended()
 
     def stop(self) -> int:
         """Ask the process to end, and return its exit code."""
         self.process.send_signal(signal.SIGTERM)
-        return self._ended()
+        return self.ended()
 
-    def _ended(self) -> int:
+    def ended(self) -> int:
+        """Wait for the process to end; its exit code."""
         code = self.process.wait(30)
         self._reader.join(10)
         assert self.process.stderr is not None

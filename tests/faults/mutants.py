@@ -8,8 +8,6 @@ from typing import Any
 
 from pegword.store.sqlite import SqliteEngine, SqliteTx, _Job
 
-HASTE_S = 0.05
-
 
 class HastySqlite(SqliteEngine):
     """Answers before it commits: every third write commits for all."""
@@ -29,6 +27,8 @@ class HastySqlite(SqliteEngine):
 class TardySqlite(SqliteEngine):
     """Answers before it commits: a clock commits for all."""
 
+    haste_s = 0.05
+
     def write(self, work: Callable[[SqliteTx], Any]) -> Any:
         with self._writing:
             if not self._writer.in_transaction:
@@ -37,10 +37,16 @@ class TardySqlite(SqliteEngine):
             return _done(self, work)
 
     def _commit_later(self) -> None:
-        time.sleep(HASTE_S)
+        time.sleep(self.haste_s)
         with self._writing:
             if self._writer.in_transaction:
                 self._writer.execute("COMMIT")
+
+
+class SleepySqlite(TardySqlite):
+    """Takes longer for it than the server takes to end."""
+
+    haste_s = 5.0
 
 
 class ForgetfulSqlite(SqliteEngine):

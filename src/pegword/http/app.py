@@ -6,6 +6,7 @@ threads of its own, and so have explanations, so that reads go on beside them.
 """
 
 import asyncio
+import errno
 import logging
 import secrets
 from collections.abc import Awaitable, Callable, MutableMapping
@@ -128,10 +129,8 @@ class App:
             raise
         except PegwordError as error:
             reply = failure(error)
-        except Exception:
-            request_id = secrets.token_hex(8)
-            _log.exception("request %s: %s %r failed", request_id, scope["method"], scope["path"])
-            reply = accident(request_id)
+        except Exception as error:
+            reply = _unforeseen(error, scope)
         finally:
             self._in_work -= 1
         await _send(send, reply, self._long_ones, close=request.left_unread and leaves_much_unread(request.headers))
@@ -238,6 +237,16 @@ def _asked(request: _Request, route: Route, caller: Caller, key: str, body: byte
     conditions = (f"{name}:{value}".encode("latin-1") for name, value in request.headers.items() if name in CONDITIONS)
     sent = body.digest() if isinstance(body, Spool) else bytes(body or b"")
     return asked(caller, f"{route.method} {route.path}", key, (*told, sent, *conditions))
+
+
+def _unforeseen(error: Exception, scope: Scope) -> Reply:
+    """The answer to what nobody raised on purpose: the process may open no more files, or it is an accident."""
+    if isinstance(error, OSError) and error.errno in (errno.EMFILE, errno.ENFILE):
+        _log.warning("%s %r was refused: %s", scope["method"], scope["path"], error)
+        return failure(Overloaded("the process may open no more files; try again", retry_after_s=1))
+    request_id = secrets.token_hex(8)
+    _log.error("request %s: %s %r failed", request_id, scope["method"], scope["path"], exc_info=error)
+    return accident(request_id)
 
 
 async def _send(send: Send, reply: Reply, threads: Threads, *, close: bool) -> None:

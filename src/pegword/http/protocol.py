@@ -167,7 +167,7 @@ class Protocol(HttpToolsProtocol):
             self.flow.pause_reading()
             return
         if not (waiting and self.cycle.response_started):
-            self.transport.write(_written(error))
+            self.transport.write(written(error))
         self.transport.close()
 
     def send_400_response(self, msg: str) -> None:
@@ -218,7 +218,8 @@ def _head_too_large() -> HeadersTooLarge:
     return HeadersTooLarge(f"the request's head exceeds the limit of {HEAD_BYTES_MAX} bytes")
 
 
-def _written(error: PegwordError) -> bytes:
+def written(error: PegwordError) -> bytes:
+    """The whole answer to *error*, as it goes over a connection that is closed after it."""
     reply = failure(error)
     headers = {"content-type": "application/json", "content-length": str(len(reply.body)), "connection": "close", **dict(reply.headers)}
     lines = "".join(f"{name}: {value}\r\n" for name, value in headers.items())

@@ -11,6 +11,7 @@ from typing import Any
 import uvicorn
 
 from pegword.core.errors import Invalid
+from pegword.http.listener import Listener, connections_max
 from pegword.http.protocol import Protocol
 
 DRAIN_S = 10
@@ -23,7 +24,7 @@ def listen(host: str, port: int) -> socket.socket:
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
         # The protocol is named, or else asyncio would not switch Nagle's algorithm off, which costs 40 ms an answer.
-        listener = socket.socket(family, kind, protocol or socket.IPPROTO_TCP)
+        listener = Listener(family, kind, protocol or socket.IPPROTO_TCP, count=connections_max())
     except OSError as error:
         raise Invalid(f"cannot listen on {host}: {error.strerror or error}", field="server.host") from error
     except UnicodeError:

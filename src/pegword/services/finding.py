@@ -15,6 +15,7 @@ from pegword.core.text import Analyser, Phrase
 from pegword.store import memory_rows
 from pegword.store.engine import Tx
 from pegword.store.memory_rows import Filters
+from pegword.store.packing import are_among
 from pegword.store.postings import Found, Marked, fetch
 
 NEAR_TIES_MAX = 64  # rows read beyond the limit, so that priors and ties are settled on whole memories
@@ -173,7 +174,7 @@ def _allowed(tx: Tx, visible: Visible, found: Found, filters: Filters, apart: Se
 def _holding(found: Found, terms: Sequence[int]) -> npt.NDArray[np.bool_]:
     """Of each document whether it holds every one of *terms*."""
     postings = found.postings
-    here = np.isin(postings.term, np.array(terms, np.int64))
+    here = are_among(postings.term, np.array(terms, np.int64))
     held = np.bincount(postings.document[here], minlength=postings.documents)
     return np.equal(held, len(terms))
 

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pegword.store.engine import Row, Tx
-from pegword.store.packing import BLOCK_POSTINGS_MAX, POSTING_BYTES, first_slot, unpack
+from pegword.store.packing import BLOCK_POSTINGS_MAX, POSTING_BYTES, are_among, first_slot, unpack
 
 Ints = npt.NDArray[np.int64]
 BlockKey = tuple[str, str, int]
@@ -57,7 +57,7 @@ def rewrite(tx: Tx, scope_key: str, rows: Sequence[Row], gone: Ints, *, closed_u
     for _, group in groupby(rows, key=together):
         (term, *_), firsts, data = zip(*group, strict=True)
         postings = unpack(b"".join(data))
-        kept = postings[~np.isin(postings["slot"], gone)]
+        kept = postings[~are_among(postings["slot"], gone)]
         if len(kept) < len(postings):
             drops += [(scope_key, term, first) for first in firsts]
             puts += cut(scope_key, term, kept.tobytes())
