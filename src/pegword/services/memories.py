@@ -16,9 +16,9 @@ from pegword.core.memory import (
     checked_text,
     normal_name,
 )
-from pegword.core.text import Analyser, Phrase
+from pegword.core.text import Analyser
 from pegword.core.versions import Expected
-from pegword.services.finding import Hit, find, find_expired
+from pegword.services.finding import Hit, find, with_expired
 from pegword.services.housekeeping import Keeper
 from pegword.services.writing import Changes, Saved, Writing, draft_of, held, require_member, within_reach
 from pegword.store import memory_rows
@@ -28,8 +28,6 @@ from pegword.store.memory_rows import Filters
 LIST_DEFAULT, LIST_MAX = 100, 200
 SEARCH_DEFAULT, SEARCH_MAX = 20, 50
 QUERY_CHARS_MAX = 200_000
-PHRASE_CANDIDATES_MAX = 1_000
-PHRASE_CHARS_MAX = 2_000_000  # of content searched for phrases at once
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +43,7 @@ class SearchResult:
     """The *hits*, best first, and the *total* of all matches.
 
     *terms* is what the query was read as, *left_out* the first of the *left_out_n* terms above the cap of a query. *cut* says that phrases
-    were looked for in the best candidates only: at most `PHRASE_CANDIDATES_MAX`, and `PHRASE_CHARS_MAX` characters. *total* then counts
-    those.
+    were looked for in the best candidates only, as `finding.find` bounds them. *total* then counts those that hold them.
     """
 
     hits: tuple[Hit, ...]
@@ -147,26 +144,13 @@ class Memories:
         limit = min(_at_least_one(limit), SEARCH_MAX)
         phrases = self._analyser.query(query).phrases
         with self._engine.read() as tx:
-            findings = find(
-                tx,
-                self._analyser,
-                visible,
-                [query],
-                filters=filters,
-                limit=PHRASE_CANDIDATES_MAX if phrases else limit,
-                phrases=phrases,
-            )
-            expired = find_expired(tx, self._analyser, visible, findings, filters) if include_expired else []
-        hits, total, cut = [*findings.hits, *expired], findings.total + len(expired), False
-        if phrases:
-            read = _readable(hits)
-            cut = len(read) < total
-            hits = [hit for hit in read if self._holds(hit.memory, phrases)]
-            total = len(hits)
-        if counted and hits:
-            self._count_accesses([hit.memory.memory_id for hit in hits[:limit]])
+            findings = find(tx, self._analyser, visible, [query], filters=filters, limit=limit, phrases=phrases)
+            if include_expired:
+                findings = with_expired(tx, self._analyser, visible, findings, filters, limit=limit, phrases=phrases)
+        if counted and findings.hits:
+            self._count_accesses([hit.memory.memory_id for hit in findings.hits])
         found = findings.found
-        return SearchResult(tuple(hits[:limit]), total, found.terms, found.left_out, found.left_out_n, cut)
+        return SearchResult(findings.hits, findings.total, found.terms, found.left_out, found.left_out_n, findings.cut)
 
     def update(self, caller: Caller, memory_id: str, changes: Changes) -> Saved:
         """Change some fields of a memory; what is not named stays."""
@@ -254,10 +238,6 @@ class Memories:
             raise NotFound("Memory not found")
         return caller if session is None else acting(caller, session)
 
-    def _holds(self, memory: Memory, phrases: Sequence[Phrase]) -> bool:
-        whole = " \n ".join((memory.name, memory.description, *memory.tags, memory.content))
-        return all(self._analyser.holds_phrase(whole, phrase.forms) for phrase in phrases)
-
     def _filters(self, kind: str, tag: str, include_expired: bool) -> Filters:
         if kind:
             kind, _ = checked_kind(kind)
@@ -267,18 +247,6 @@ class Memories:
     def _count_accesses(self, memory_ids: Sequence[str]) -> None:
         now = self._clock()
         self._housekeeper.later(lambda tx: memory_rows.accessed(tx, memory_ids, now))
-
-
-def _readable(hits: Sequence[Hit]) -> list[Hit]:
-    """As many of *hits* as phrases are looked for in."""
-    left = PHRASE_CHARS_MAX
-    read: list[Hit] = []
-    for hit in hits:
-        left -= len(hit.memory.content)
-        if left < 0 and read:
-            break
-        read.append(hit)
-    return read
 
 
 def _at_least_one(limit: int) -> int:

@@ -28,7 +28,7 @@ from pegword.store.postings import BEING_SAVED, NOT_INDEXED, within
 Saved = TypeVar("Saved", Memory, Version)
 
 _NO_TAGS = "[]"
-_PLACED = f"slot >= {NOT_INDEXED}"  # as the index over places says it, or it would not be used
+PLACED = f"slot >= {NOT_INDEXED}"  # as the index over places says it, or it would not be used
 
 _log = logging.getLogger("pegword.store")
 
@@ -208,10 +208,19 @@ def by_slots(tx: Tx, slots: Sequence[tuple[str, int]]) -> dict[tuple[str, int], 
     wanted = padded(slots)
     pairs = ", ".join(["(?, ?)"] * len(wanted))
     try:
-        rows = tx.rows(f"{_SELECT}{_PLACED} AND (scope_key, slot) IN (VALUES {pairs})", [v for pair in wanted for v in pair])
+        rows = tx.rows(f"{_SELECT}{PLACED} AND (scope_key, slot) IN (VALUES {pairs})", [v for pair in wanted for v in pair])
     except Damaged:
         rows = _one_by_one(tx, _SELECT + "scope_key = ? AND slot = ?", slots)
     return {(m.scope.key, m.slot): m for m in _sound_ones(rows)}
+
+
+def by_ids(tx: Tx, memory_ids: Sequence[str]) -> dict[str, Memory]:
+    """The memories of these ids, whoever's they are. What is damaged is left out."""
+    try:
+        rows = tx.rows(_SELECT + among("memory_id", len(memory_ids)), padded(memory_ids))
+    except Damaged:
+        rows = _one_by_one(tx, _SELECT + "memory_id = ?", [(memory_id,) for memory_id in memory_ids])
+    return {m.memory_id: m for m in _sound_ones(rows)}
 
 
 def still_there(tx: Tx, slots: Sequence[tuple[str, int]], memory_ids: Sequence[str]) -> list[tuple[str, int, str, int]]:
@@ -221,7 +230,7 @@ def still_there(tx: Tx, slots: Sequence[tuple[str, int]], memory_ids: Sequence[s
     parts, parameters = [], []
     if slots:
         wanted = padded(slots)
-        parts.append(f"{_PLACED} AND (scope_key, slot) IN (VALUES {', '.join(['(?, ?)'] * len(wanted))})")
+        parts.append(f"{PLACED} AND (scope_key, slot) IN (VALUES {', '.join(['(?, ?)'] * len(wanted))})")
         parameters += [v for pair in wanted for v in pair]
     if memory_ids:
         parts.append(among("memory_id", len(memory_ids)))
@@ -231,24 +240,18 @@ def still_there(tx: Tx, slots: Sequence[tuple[str, int]], memory_ids: Sequence[s
 
 def newest(tx: Tx, visible: Visible, filters: Filters, limit: int) -> list[Memory]:
     """The *limit* memories saved last, newest first."""
-    return _newest(tx, *_filtered(visible, filters), limit)
-
-
-def unindexed(tx: Tx, visible: Visible, filters: Filters, limit: int) -> list[Memory]:
-    """The memories that have left the index because they expired, newest first."""
-    condition, parameters = _filtered(visible, filters)
-    return _newest(tx, f"{condition} AND slot < 0", parameters, limit)
+    return _newest(tx, *filtered(visible, filters), limit)
 
 
 def count(tx: Tx, visible: Visible, filters: Filters) -> int:
     """How many memories are visible under *filters*."""
-    condition, parameters = _filtered(visible, filters)
+    condition, parameters = filtered(visible, filters)
     return int(tx.rows(_COUNT + condition, parameters)[0][0])
 
 
 def slots(tx: Tx, visible: Visible, filters: Filters) -> list[tuple[str, int]]:
     """Where in the index the memories lie that *filters* leave in."""
-    condition, parameters = _filtered(visible, filters)
+    condition, parameters = filtered(visible, filters)
     return [(row[0], row[1]) for row in tx.rows(f"{_SLOTS}{condition} AND slot >= 0", parameters)]
 
 
@@ -366,10 +369,11 @@ def _one_by_one(tx: Tx, sql: str, keys: Iterable[Sequence[object]]) -> list[Row]
     return rows
 
 
-def _filtered(visible: Visible, filters: Filters) -> tuple[str, list[object]]:
+def filtered(visible: Visible, filters: Filters) -> tuple[str, list[object]]:
+    """The condition on the memories *m* that *filters* leave in of those *visible*, and its parameters."""
     condition, keys = within(visible)
     parameters: list[object] = list(keys)
-    parts = [condition or "1 = 0", _PLACED]
+    parts = [condition or "1 = 0", PLACED]
     if filters.kind:
         parts.append("kind = ?")
         parameters.append(filters.kind)
