@@ -1,13 +1,19 @@
 """One turn: from the last messages to the block, the hint and the receipt."""
 
+import random
+from contextlib import suppress
+from dataclasses import replace
+
 import pytest
 
-from pegword.core.caller import GLOBAL, Caller, Session, reach, scope_of, user_scope
+from pegword.core.caller import GLOBAL, Caller, Session, reach, scope_of, session_reach, session_scope, user_scope
 from pegword.core.errors import Invalid, NotFound
-from pegword.core.memory import Draft
+from pegword.core.memory import NEVER, Draft
+from pegword.core.offered import Offered, offered
 from pegword.core.render import hint
 from pegword.services.bundle import Services
 from pegword.services.turns import Turn
+from pegword.tool.calling import MemoryTool
 from tests.conftest import Clock, Statements
 
 
@@ -256,3 +262,88 @@ def test_what_waits_to_be_written_after_a_turn_is_small(services: Services, alic
 
     assert len(repr(kept)) < 30_000
     services.housekeeper.settle()
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_number_in_scope_is_that_of_the_list_whatever_has_happened(
+    services: Services, alice: Caller, clock: Clock, seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Saves, changes, doubts, expiry before and after the sweep, folds, rebuilds, deletes, and what others do."""
+    monkeypatch.setattr("pegword.store.postings.TAIL_MAX", 8)
+    chance = random.Random(seed)
+    session = Session("w1")
+    scopes = [session_scope(alice, session, word) for word in ("global", "user", "workstream")]
+    for _ in range(150):
+        name, scope = f"n{chance.randrange(25)}", chance.choice(scopes)
+        step = chance.random()
+        if step < 0.6:
+            expires_at = chance.choice((None, None, NEVER, clock.now + 60_000_000, clock.now - 5))
+            services.memories.save(
+                alice, Draft(name, f"text {chance.random()}", scope, expires_at=expires_at, confidence=chance.choice((None, 0.0, 1.0)))
+            )
+        elif step < 0.75:
+            with suppress(NotFound):
+                services.memories.delete(alice, scope, name)
+        elif step < 0.85:
+            services.memories.save(alice, Draft(name, "elsewhere", scope_of(alice, "workstream", "w2")))
+        else:
+            clock.pass_s(chance.choice((1, 70)))
+            chance.choice((services.housekeeper.sweep, services.housekeeper.settle))()
+        turn = services.turns.turn(alice, session, say("text"), mode=chance.choice(("system", "tail", "index")))
+
+        assert services.memories.list(alice, session_reach(alice, session), session).total == turn.in_scope
+        assert hint(turn.in_scope) == turn.hint
+
+
+@pytest.mark.parametrize(("right", "session", "tool", "told"), [
+    ("read", Session("w1"), True, True),
+    ("write", Session("w1"), True, True),
+    ("write", Session("w1"), False, False),
+    ("write", Session("w1", memory=False), True, False),
+])  # fmt: skip
+def test_the_hint_names_the_tool_that_the_session_really_has(
+    services: Services, alice: Caller, kitchen: None, right: str, session: Session, tool: bool, told: bool
+) -> None:
+    """A credential that only reads has search and list too; without a tool, or with the lever off, there is no hint."""
+    turn = services.turns.turn(replace(alice, right=right), session, say("how do we deploy?"), tool=tool)
+
+    assert (hint(4) if told else "") == turn.hint
+
+
+def test_a_coordinators_hint_counts_its_own_scope(services: Services, alice: Caller, kitchen: None) -> None:
+    session = services.sessions.create(alice, kind="coordinator")
+    before = services.turns.turn(alice, session, say("how do we deploy?"))
+    services.memories.save(alice, Draft("plan", "Deploy twice.", session_scope(alice, session)), session)
+
+    assert ("", 0) == (before.hint, before.in_scope)
+    assert hint(1) == services.turns.turn(alice, session, say("how do we deploy?")).hint
+
+
+def test_the_lever_is_the_same_for_turn_tool_and_nudges(services: Services, alice: Caller, kitchen: None) -> None:
+    """On, all four speak of memory; off, none of them does."""
+    tool = MemoryTool(services, kind_word=lambda kind, *_: kind)
+    spoken = {}
+    for lever in (True, False):
+        session = replace(services.sessions.create(alice), memory=lever)
+        turn = services.turns.turn(alice, session, say("how do we deploy?"))
+        spoken[lever] = [
+            bool(turn.block), bool(turn.hint), bool(turn.nudge), tool.schema(alice, session, "openai") is not None,
+            not tool.call(alice, session, {"action": "list"}).is_error, services.nudges.report(alice, session, "denial"),
+        ]  # fmt: skip
+
+    assert {True: [True] * 6, False: [False] * 6} == spoken
+
+
+@pytest.mark.parametrize("fault", ["memory", "tool"])
+def test_a_lever_that_is_not_asked_is_noticed(
+    fault: str, services: Services, alice: Caller, kitchen: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Planted faults: each makes the guard above fail."""
+
+    def forgetful(caller: Caller, session: Session, *, tool: bool = True) -> Offered:
+        return replace(offered(caller, session, tool=tool), **{fault: True})
+
+    for place in ("services.turns", "services.nudges", "tool.calling"):
+        monkeypatch.setattr(f"pegword.{place}.offered", forgetful)
+    with pytest.raises(AssertionError):
+        test_the_lever_is_the_same_for_turn_tool_and_nudges(services, alice, kitchen)

@@ -117,7 +117,9 @@ def operate(store: Store, seed: int) -> Any:
                 caller,
                 Session(chance.choice(("", "x"))),
                 [{"role": "user", "content": words(chance, 12)} for _ in range(chance.randrange(4))],
+                mode=chance.choice(("system", "tail", "index")),  # the last is refused without the workstream
                 k=chance.choice((None, 1, 20)),
+                budget_chars=chance.choice((None, None, 300)),
             )
             return turn, turns.explain(caller, turn.receipt) if chance.random() < 0.4 else None
         if kind < 0.93:
