@@ -53,7 +53,7 @@ class Server:
     """A server process on a port of its own. *command* gets ``--database``, ``--host`` and ``--port`` appended."""
 
     def __init__(self, command: Sequence[str], database: str, home: Path, **more: Any) -> None:
-        self.port = _free_port()
+        self.port = free_port()
         self.process = subprocess.Popen(
             [*command, "--database", database, "--host", "127.0.0.1", "--port", str(self.port)],
             stdout=subprocess.DEVNULL,
@@ -211,7 +211,8 @@ def _headers(token: str) -> dict[str, str]:
     return {"Content-Type": "application/json", **({"Authorization": f"Bearer {token}"} if token else {})}
 
 
-def _free_port() -> int:
+def free_port() -> int:
+    """A port that nobody listens on."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])

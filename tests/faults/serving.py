@@ -4,9 +4,13 @@ import sys
 
 from pegword import assembly
 from pegword.cli import main
+from pegword.store import postgres
 from tests.faults import mutants
 
 if __name__ == "__main__":
-    assembly.SqliteEngine = getattr(mutants, sys.argv[1])  # type: ignore[misc]
+    if sys.argv[1] == "careless-postgres":
+        postgres._SETTINGS += "; SET synchronous_commit = off"
+    else:
+        assembly.SqliteEngine = getattr(mutants, sys.argv[1])  # type: ignore[misc]
     sys.argv = ["pegword", *sys.argv[2:]]
     main()
