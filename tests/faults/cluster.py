@@ -37,7 +37,8 @@ class Cluster:
         with (self._data / "postgresql.conf").open("a", encoding="utf-8") as file:
             file.write(f"{_SETTINGS}port = {self.port}\n")
         self.start()
-        self._on_server("CREATE DATABASE pegword")
+        self._on_server("CREATE ROLE pegword LOGIN")
+        self.empty()
 
     @property
     def url(self) -> str:
@@ -46,7 +47,7 @@ class Cluster:
 
     def url_at(self, port: int) -> str:
         """Its address by way of another port."""
-        return f"postgresql://postgres@127.0.0.1:{port}/pegword"
+        return f"postgresql://pegword@127.0.0.1:{port}/pegword"
 
     def start(self) -> None:
         """Start the server; return when it takes connections."""
@@ -73,7 +74,13 @@ class Cluster:
     def empty(self) -> None:
         """A database without anything in it."""
         self._on_server("DROP DATABASE IF EXISTS pegword WITH (FORCE)")
-        self._on_server("CREATE DATABASE pegword")
+        self._on_server("CREATE DATABASE pegword OWNER pegword")
+
+    def allow(self, connections: int) -> None:
+        """Let our role have so many connections at once, -1 for any number; those that it has are ended."""
+        self._on_server(f"ALTER ROLE pegword CONNECTION LIMIT {connections}")
+        for pid in self.sessions():
+            self.terminate(pid)
 
     def sessions(self) -> list[int]:
         """The processes that serve our connections."""

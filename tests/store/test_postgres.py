@@ -220,6 +220,18 @@ def test_more_writers_than_connections_for_them_wait_in_a_line(engine: PostgresE
     assert ["v"] * len(threads) == [fact(engine, thread.name) for thread in threads]
 
 
+def test_a_server_that_vanishes_is_noticed_by_its_silence(postgres_database: postgres.Database) -> None:
+    """Connections ask whether the other side is there; whoever names an interval in the address has that one."""
+    opened = PostgresEngine(f"{postgres_database.url}{'&' if '?' in postgres_database.url else '?'}keepalives_idle=77")
+    with opened.read() as tx:
+        told = tx._connection.info.get_parameters()
+    opened.close()
+
+    assert ("77", "5", "2", "20000") == tuple(
+        told[name] for name in ("keepalives_idle", "keepalives_interval", "keepalives_count", "tcp_user_timeout")
+    )
+
+
 def test_a_closed_engine_says_so(engine: PostgresEngine) -> None:
     engine.close()
     for attempt in (lambda: fact(engine), lambda: engine.write(put)):

@@ -45,6 +45,8 @@ _SETTINGS = f"""
     SET idle_in_transaction_session_timeout = {IDLE_IN_TRANSACTION_MS}; SET jit = off;
     SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') IN ('off', 'local')
 """
+# A server that is cut off, or whose machine is gone, says nothing: after some 20 seconds its connections count as broken.
+_VANISHED = {"keepalives_idle": "10", "keepalives_interval": "5", "keepalives_count": "2", "tcp_user_timeout": "20000"}
 _READ = b"BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 _WRITE = b"BEGIN ISOLATION LEVEL READ COMMITTED"
 _UNSAFE = "SELECT name FROM pg_settings WHERE name IN ('fsync', 'full_page_writes') AND setting = 'off' ORDER BY name"
@@ -160,7 +162,7 @@ class PostgresEngine:
         self._pool = ConnectionPool(
             url,
             connection_class=Connection,
-            kwargs={"autocommit": True, "connect_timeout": CONNECT_WAIT_S, "fallback_application_name": "pegword"},
+            kwargs={"autocommit": True, "connect_timeout": CONNECT_WAIT_S, "fallback_application_name": "pegword", **_watched(url)},
             min_size=0,
             max_size=connections_max,
             max_idle=IDLE_S_MAX,
@@ -288,6 +290,12 @@ class _Again(Exception):
     def __init__(self, meaning: Exception) -> None:
         super().__init__(str(meaning))
         self.meaning = meaning
+
+
+def _watched(url: str) -> Mapping[str, str]:
+    """The connection parameters by which a server that has vanished is noticed; what *url* says itself counts more."""
+    given = psycopg.conninfo.conninfo_to_dict(url)
+    return {name: value for name, value in _VANISHED.items() if name not in given}
 
 
 def meant(error: Exception) -> Exception:
