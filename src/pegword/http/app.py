@@ -11,6 +11,7 @@ import logging
 import secrets
 from collections.abc import Awaitable, Callable, MutableMapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -28,16 +29,18 @@ from pegword.http.rates import Rates
 from pegword.http.reading import Bodies, ClientGone, Receive, leaves_much_unread
 from pegword.http.routing import Answer, Call, Route, Table
 from pegword.http.spooling import Spool, spooled
-from pegword.http.threads import Line, Threads
+from pegword.http.threads import Line, Threads, Together
 from pegword.http.wire import body_of, one_header, query_of
 from pegword.services.bundle import Services
 from pegword.services.once import Asked, Kept, asked, once
+from pegword.services.together import together
 from pegword.settings import Settings
 
 IN_WORK_MAX = 512
 PROBES_AT_ONCE_MAX = 8
 READERS_AT_ONCE_MAX = 8
 WRITERS_AT_ONCE_MAX = 24
+TOGETHER_MAX = 64  # writes in one transaction
 LONG_IN_WORK_MAX = 4
 EXPLAINERS_AT_ONCE_MAX = 4
 EXPLANATIONS_IN_WORK_MAX = 64
@@ -102,6 +105,7 @@ class App:
         writers, explainers = Threads("pegword-writer", WRITERS_AT_ONCE_MAX), Threads("pegword-explainer", EXPLAINERS_AT_ONCE_MAX)
         self._writes = Line(writers, WRITES_IN_WORK_MAX, WRITE_WAIT_S, "writes", "nothing was changed; ")
         self._explanations = Line(explainers, EXPLANATIONS_IN_WORK_MAX, WRITE_WAIT_S, "explanations")
+        self._together = Together("pegword-together", partial(together, services), TOGETHER_MAX)
         self._probes = Threads("pegword-probe", PROBES_AT_ONCE_MAX)
         self._long_ones = Threads("pegword-long", LONG_IN_WORK_MAX)
 
@@ -156,11 +160,11 @@ class App:
             return await self._readers.run(lambda: self._run(request, route, self._admitted(request, route, path)))
         call = await self._readers.run(lambda: self._admitted(request, route, path))
         if route.body is None:
-            return await self._on_thread(route, lambda: self._run(request, route, call))
+            return await self._on_thread(route, lambda on: self._run(request, route, replace(call, services=on)))
         body = await self._bodies.read(request.headers, request.receive, route.body_bytes_max)
         request.left_unread = False
         try:
-            return await self._on_thread(route, lambda: self._run(request, route, call, body))
+            return await self._on_thread(route, lambda on: self._run(request, route, replace(call, services=on), body))
         finally:
             self._bodies.release(len(body))
 
@@ -179,11 +183,12 @@ class App:
         request.left_unread = False
         return await self._long_ones.run(lambda: self._run(request, route, call, spool))
 
-    async def _on_thread(self, route: Route, work: Callable[[], Reply]) -> Reply:
-        """Do *work* on one of the threads that are there for such a route."""
-        if route.settles:
-            return await self._explanations.run(work)
-        return await (self._writes if route.may_write else self._readers).run(work)
+    async def _on_thread(self, route: Route, work: Callable[[Services], Reply]) -> Reply:
+        """Do *work* on one of the threads that are there for such a route, with the services that it is to use."""
+        if route.brief and self._services.engine.one_writer:
+            return await self._writes.run(work, by=self._together)
+        threads = self._explanations if route.settles else self._writes if route.may_write else self._readers
+        return await threads.run(lambda: work(self._services))
 
     def _admitted(self, request: _Request, route: Route, path: dict[str, str]) -> Call:
         """The call of a caller who has the right that the route asks for."""

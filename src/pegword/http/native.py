@@ -234,10 +234,10 @@ _TURN = "/v1/api/turn"
 # fmt: off
 ROUTES = (
     Route("GET", _ONE, get_memory_by_id, "read", Record),
-    Route("PATCH", _ONE, change_memory, "write", SavedRecord, PatchBody, conditional=True),
-    Route("DELETE", _ONE, delete_memory_by_id, "write", Deleted, query=DeleteQuery, conditional=True),
+    Route("PATCH", _ONE, change_memory, "write", SavedRecord, PatchBody, conditional=True, brief=True),
+    Route("DELETE", _ONE, delete_memory_by_id, "write", Deleted, query=DeleteQuery, conditional=True, brief=True),
     Route("GET", _ONE + "/versions", list_versions, "read", VersionPage),
-    Route("POST", _ONE + "/revert", revert_memory, "write", SavedRecord, RevertBody, conditional=True),
+    Route("POST", _ONE + "/revert", revert_memory, "write", SavedRecord, RevertBody, conditional=True, brief=True),
     Route("POST", _TURN, take_turn, "read", TurnAnswer, TurnBody, body_bytes_max=TURN_BYTES_MAX),
     Route("GET", _TURN + "/{receipt}", explain_turn, "read", Explained, query=ExplainQuery, settles=True),
 )

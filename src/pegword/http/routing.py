@@ -64,7 +64,8 @@ class Route:
     None for what is no JSON of ours; *statuses* are those of a success, *media* its type. A *conditional* route honours If-Match. A
     *quick* handler neither reads nor writes the store, and runs without a thread of its own. One that *settles* does what was put off
     before it answers; one that *writes* may do so although the right to read admits to it. One whose body is JSON Lines says what stands
-    in one of its *lines*, and gets a spool in the place of a body. Of *long* ones, few are worked on at once.
+    in one of its *lines*, and gets a spool in the place of a body. Of *long* ones, few are worked on at once;
+    *brief* ones change one memory, and those that wait for an engine's one writer are done in one transaction.
     """
 
     method: str
@@ -82,6 +83,7 @@ class Route:
     lines: type[msgspec.Struct] | None = None
     media: str = "application/json"
     long: bool = False
+    brief: bool = False
     body_bytes_max: int = BODY_BYTES_MAX
 
     @property

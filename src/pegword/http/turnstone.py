@@ -162,8 +162,8 @@ _ONE = "/v1/api/memories/{name:path}"
 # fmt: off
 ROUTES = (
     Route("GET", _ALL, list_memories, "read", RecordPage, query=ListQuery),
-    Route("POST", _ALL, save_memory, "write", SavedRecord, SaveBody, statuses=(201, 200), conditional=True),
+    Route("POST", _ALL, save_memory, "write", SavedRecord, SaveBody, statuses=(201, 200), conditional=True, brief=True),
     Route("POST", _ALL + "/search", search_memories, "read", FoundPage, SearchBody),
     Route("GET", _ONE, get_memory, "read", Record, query=ScopeQuery),
-    Route("DELETE", _ONE, delete_memory, "write", Deleted, query=DeleteNamedQuery, conditional=True),
+    Route("DELETE", _ONE, delete_memory, "write", Deleted, query=DeleteNamedQuery, conditional=True, brief=True),
 )

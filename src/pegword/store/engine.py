@@ -49,6 +49,7 @@ class Engine(Protocol):
 
     flavor: Mapping[str, str]
     url: str
+    one_writer: bool  # whether one transaction at a time writes, so that many changes are best made in one
 
     def read(self) -> AbstractContextManager[Tx]:
         """A read transaction: everything in it sees one snapshot."""

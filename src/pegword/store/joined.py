@@ -18,16 +18,20 @@ class Joined:
     def __init__(self, engine: Engine, tx: Tx) -> None:
         self.flavor = engine.flavor
         self.url = engine.url
+        self.one_writer = engine.one_writer
         self._engine = engine
         self._tx = tx
+        self.used = False  # whether the transaction was read or written through here
 
     @contextmanager
     def read(self) -> Iterator[Tx]:
         """The transaction itself."""
+        self.used = True
         yield self._tx
 
     def write(self, work: Callable[[Tx], T]) -> T:
         """Run *work* in the transaction; an exception of its own undoes it, and nothing before it."""
+        self.used = True
         self._tx.run("SAVEPOINT joined")
         try:
             result = work(self._tx)

@@ -145,6 +145,7 @@ class PostgresEngine:
         "bytewise": 'COLLATE "C"',
         "clustered": "WITH (toast_tuple_target = 8160)",  # a full block stays in its row
     }
+    one_writer = False
 
     def __init__(
         self,

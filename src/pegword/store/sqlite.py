@@ -106,6 +106,7 @@ class SqliteEngine:
     """
 
     flavor: Mapping[str, str] = {"blob": "BLOB", "bytewise": "", "clustered": "WITHOUT ROWID"}
+    one_writer = True
 
     def __init__(
         self,
