@@ -1,7 +1,7 @@
 """Stores that hold something in every table, on each pair of engines, and how to see whether two hold the same."""
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from itertools import count
 from pathlib import Path
@@ -17,7 +17,8 @@ from pegword.services.bundle import Services
 from pegword.settings import load
 from pegword.store import copying
 from pegword.store.engine import Engine, Tx
-from pegword.store.migrate import migrate
+from pegword.store.migrate import _statements, migrate, migrations
+from pegword.store.sqlite import SqliteEngine
 from tests import postgres
 from tests.conftest import Clock
 
@@ -108,29 +109,31 @@ def fill(services: Services, memories: int = 40) -> None:
 
 def _fill_the_rest(tx: Tx) -> None:
     """A row in every table that is still empty, made from its types alone."""
+    types = types_of(migrations())
+    empty = [table for table in copying.TABLES if not copying.count(tx, table)]
+    fill_by_type(tx, {table.name: types[table.name] for table in empty})
+
+
+def fill_by_type(tx: Tx, tables: Mapping[str, Mapping[str, str]]) -> None:
+    """A row in each of *tables*, of which the type of each column is given."""
+    for name, types in tables.items():
+        values = [_OF_TYPE[kind] for kind in types.values()]
+        tx.run(f"INSERT INTO {name} ({', '.join(types)}) VALUES ({', '.join('?' * len(values))})", values)
+
+
+def types_of(known: Sequence[tuple[int, str, str]]) -> dict[str, dict[str, str]]:
+    """The type of each column of each table that these migrations make."""
     memory = apsw.Connection(":memory:")
     try:
-        for table in copying.TABLES:
-            if copying.count(tx, table):
-                continue
-            values = [_OF_TYPE[types[column]] for types in [_types(memory, table.name)] for column in table.columns]
-            tx.run(f"INSERT INTO {table.name} ({', '.join(table.columns)}) VALUES ({', '.join('?' * len(values))})", values)
-    finally:
-        memory.close()
-
-
-def _types(memory: apsw.Connection, table: str) -> dict[str, str]:
-    """The type of each column of *table*, by the migrations."""
-    if not list(memory.execute("SELECT 1 FROM sqlite_schema")):
-        from pegword.store.migrate import _statements, migrations
-        from pegword.store.sqlite import SqliteEngine
-
-        for _, _, sql in migrations():
+        for _, _, sql in known:
             for statement in _statements(sql):
                 for word, text in SqliteEngine.flavor.items():
                     statement = statement.replace("{" + word + "}", text)
                 memory.execute(statement)
-    return {row[1]: row[2] for row in memory.execute(f"PRAGMA table_info({table})")}
+        names = [name for (name,) in memory.execute("SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite%'")]
+        return {name: {row[1]: row[2] for row in memory.execute(f"PRAGMA table_info({name})")} for name in names}
+    finally:
+        memory.close()
 
 
 def rows_of(engine: Engine) -> dict[str, list[Any]]:

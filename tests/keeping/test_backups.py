@@ -177,6 +177,16 @@ def test_what_is_damaged_is_kept_as_it_is_and_named(services: Services, alice: A
     assert [True, True] == [any(what in fault for fault in result.faults) for what in ("does not match its hash", "7 words")]
 
 
+def test_what_cannot_be_read_is_named_by_its_table_and_leaves_no_file(store_path: Path, clock: Clock, opened: Open, tmp_path: Path) -> None:
+    services = opened(store_path)
+    fill(services)
+    services.engine.write(lambda tx: tx.run("UPDATE receipts SET body = CAST(x'ff' AS TEXT)"))
+    with pytest.raises(Damaged, match="receipts"):
+        made(services, tmp_path / "b")
+
+    assert [] == [path.name for path in tmp_path.iterdir() if path.name.startswith("b")]
+
+
 def test_what_was_deleted_is_not_in_a_backup(services: Services, alice: Any, tmp_path: Path) -> None:
     services.memories.delete(alice, GLOBAL, services.memories.save(alice, Draft("n", "walruscanary", GLOBAL)).memory.name)
     made(services, tmp_path / "b")

@@ -13,8 +13,11 @@ from pegword.core.text import Analyser
 from pegword.services.bundle import Services
 from pegword.services.moving import move
 from pegword.store import copying
+from pegword.store import migrate as migrate_module
 from pegword.store.engine import Engine
-from tests.keeping.conftest import after, fill, rows_of
+from pegword.store.migrate import migrations
+from pegword.store.sqlite import SqliteEngine
+from tests.keeping.conftest import after, fill, fill_by_type, rows_of, types_of
 from tests.store.test_index import check
 
 Pair = tuple[Path | str, Path | str]
@@ -186,3 +189,29 @@ def test_a_damaged_memory_is_carried_as_it_is_and_named(source: Services, target
     assert rows_of(source.engine) == rows_of(target)
     assert any("(n3) does not match its hash" in fault for fault in moved.faults)
     assert any("(n4) is not found by its tags" in fault for fault in moved.faults)
+
+
+@pytest.mark.parametrize("number", range(1, len(migrations())))
+def test_a_store_of_every_earlier_schema_is_brought_up_to_date_whole(
+    number: int, store_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every row that was there is there, as it was, in every column that there was."""
+    known = migrations()
+    monkeypatch.setattr(migrate_module, "migrations", lambda: known[:number])
+    engine = SqliteEngine(store_path)
+    migrate_module.migrate(engine)
+    columns = types_of(known[:number])
+    engine.write(lambda tx: fill_by_type(tx, columns))
+    before = {name: sorted(_rows(engine, name, list(types)), key=repr) for name, types in columns.items()}
+    monkeypatch.setattr(migrate_module, "migrations", lambda: known)
+    migrate_module.migrate(engine)
+    after = {name: sorted(_rows(engine, name, list(types)), key=repr) for name, types in columns.items()}
+    engine.close()
+
+    assert before == after
+    assert all(before.values())
+
+
+def _rows(engine: Engine, table: str, columns: list[str]) -> list[Any]:
+    with engine.read() as tx:
+        return tx.rows(f"SELECT {', '.join(columns)} FROM {table}")

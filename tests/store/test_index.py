@@ -211,6 +211,27 @@ def test_a_newer_analyser_indexes_again_and_serves_meanwhile(services: Services,
     opened.close()
 
 
+def test_a_reindex_of_everything_that_is_broken_off_goes_on(services: Services, alice: Caller) -> None:
+    """What is left of it is what has to be done, for a running server too; the scopes that are done are not done again."""
+    for number in range(30):
+        services.memories.save(alice, Draft(f"n{number}", "tea", scope_of(alice, "workstream", f"w{number % 5}")))
+    services.engine.write(lambda tx: tx.run("UPDATE ix_scope SET words = words + 1"))
+
+    def broken_off(done: int, _: int) -> None:
+        if done > 15:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        services.reindexer.run(broken_off, everything=True)
+    assert 30 == services.memories.search(alice, reach(alice), "tea").total  # the old index serves
+    left = services.reindexer.pending()
+    assert left == services.reindexer.run()
+
+    assert 0 < left < 30
+    assert 0 == services.reindexer.pending()
+    check(services)
+
+
 def test_what_is_saved_during_a_reindex_is_in_the_new_index(services: Services, alice: Caller) -> None:
     """A save, a change and a delete come between the reading of a scope and the switch to its new index."""
     saved = [services.memories.save(alice, Draft(f"n{number}", "old tea", GLOBAL)).memory for number in range(5)]

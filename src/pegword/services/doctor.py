@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 from pegword.core.errors import Busy, Damaged, Invalid, NewerDatabase, PegwordError, ReadOnly
@@ -15,6 +16,7 @@ from pegword.core.text import Analyser, Document
 from pegword.services.diagnosis import ERROR, NOTE, OK, WARNING, Finding
 from pegword.services.doctor_file import file_findings
 from pegword.store import copying, index_check, soundness
+from pegword.store.copying import TABLES, Table
 from pegword.store.engine import Engine
 from pegword.store.index_check import Indexed
 from pegword.store.migrate import schema_known, schema_there
@@ -74,6 +76,8 @@ class Doctor:
         yield _tried("clock", lambda: self._clock(engine))
         yield _tried("memories", lambda: self._rows(engine, whole, progress))
         yield from self._index(engine, whole, progress)
+        if whole:
+            yield from (_tried("tables", partial(_readable, engine, table)) for table in TABLES)
 
     def _clock(self, engine: Engine) -> list[Finding]:
         now = self.clock()
@@ -237,6 +241,13 @@ def _integrity(engine: Engine, whole: bool) -> list[Finding]:
     if wrong:
         return _named("integrity", wrong, f"stop the server, and {_RESTORE}")
     return [Finding("integrity", OK, "the engine finds nothing wrong")]
+
+
+def _readable(engine: Engine, table: Table) -> list[Finding]:
+    """Nothing, when every row of *table* can be read."""
+    with engine.read() as tx:
+        copying.fingerprint(tx, table)
+    return []
 
 
 def _copy(engine: Engine) -> list[Finding]:

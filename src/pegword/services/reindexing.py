@@ -21,9 +21,14 @@ class Reindexer:
             return sum(n for _, n in reindex.stale(tx, self._analyser.name))
 
     def run(self, progress: Callable[[int, int], None] = lambda *_: None, *, everything: bool = False) -> int:
-        """Index again what has to be, or *everything*; the number of memories that were. *progress* is told how many of how many."""
+        """Index again what has to be, or *everything*; the number of memories that were. *progress* is told how many of how many.
+
+        The old index serves until the new one of its scope is there. If it is broken off, what is left is what has to be, the next time.
+        """
+        if everything:
+            self._engine.write(reindex.mark_all)
         with self._engine.read() as tx:
-            scopes = reindex.stale(tx, "" if everything else self._analyser.name)
+            scopes = reindex.stale(tx, self._analyser.name)
         total = sum(n for _, n in scopes)
         done = 0
 

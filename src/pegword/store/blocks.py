@@ -34,6 +34,14 @@ def cut(scope_key: str, term: str, postings: bytes) -> Iterator[BlockRow]:
         yield scope_key, term, first_slot(some), len(some) // POSTING_BYTES, some
 
 
+def without(postings: bytes, gone: Ints) -> bytes:
+    """Packed *postings* without those of the slots that are *gone*."""
+    if not len(gone):
+        return postings
+    unpacked = unpack(postings)
+    return unpacked[~are_among(unpacked["slot"], gone)].tobytes()
+
+
 def put(tx: Tx, rows: Sequence[BlockRow]) -> None:
     """Write *rows*, each new or in the place of the one that begins with the same slot."""
     if rows:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any
 
-from pegword.core.errors import Conflict
+from pegword.core.errors import Conflict, Damaged
 from pegword.store import fact_rows
 from pegword.store.engine import Engine, Row, Tx
 
@@ -21,6 +21,7 @@ _MASK = (1 << 8 * _DIGEST_BYTES) - 1
 COPYING = "copying"
 # What a database says of itself alone: it is not carried to another one.
 BACKUP = "backup"
+_ALL = "all"  # the position after the last table
 OWN_FACTS = ("probe", COPYING, BACKUP)
 
 # Called with how many rows were copied or compared since the last call.
@@ -54,13 +55,15 @@ class Position:
 
     def text(self) -> str:
         """The position as it is written down."""
-        return json.dumps([self.source, self.table, list(self.key)])
+        name = TABLES[self.table].name if self.table < len(TABLES) else _ALL
+        return json.dumps([self.source, name, list(self.key)])
 
     @classmethod
     def of(cls, text: str) -> "Position":
         """The position that was written down."""
-        source, table, key = json.loads(text)
-        return cls(table, tuple(key), source)
+        source, name, key = json.loads(text)
+        names = [*(table.name for table in TABLES), _ALL]  # by name, since a newer program may have more tables
+        return cls(names.index(name), tuple(key), source)
 
 
 def _table(name: str, key: str, rest: str = "") -> Table:
@@ -106,8 +109,6 @@ TABLES = (
     _table("once_memories", "memory_id once_id", "at"),
     _table("removals", "scope_key", "before_slot asked_at"),
     _table("receipts", "receipt_id memory_id", "user_id at version body"),
-    _table("once_answers", "once_id", "fingerprint at status headers body"),
-    _table("once_memories", "memory_id once_id", "at"),
     _table("session_indexes", "index_key", "index_id basis made_at body"),
     _table("session_index_memories", "index_id memory_id", "version"),
 )  # fmt: skip
@@ -261,7 +262,10 @@ def _pages(tx: Tx, table: Table, after: tuple[Any, ...]) -> Iterator[tuple[list[
     beyond = _AFTER.format(key=key, marks=", ".join("?" * len(table.key)))
     while True:
         sql = _READ.format(columns=columns, table=table.name, after=beyond if after else "", key=key)
-        rows = tx.rows(sql, (*after, ROWS_AT_ONCE))
+        try:
+            rows = tx.rows(sql, (*after, ROWS_AT_ONCE))
+        except Damaged as error:
+            raise Damaged(f"the table {table.name} cannot be read beyond {_shown(after)}: {error}") from error
         if not rows:
             return
         after = tuple(rows[-1][: len(table.key)])
@@ -269,6 +273,11 @@ def _pages(tx: Tx, table: Table, after: tuple[Any, ...]) -> Iterator[tuple[list[
         yield carried, after
         if len(rows) < ROWS_AT_ONCE:
             return
+
+
+def _shown(key: tuple[Any, ...]) -> str:
+    """Where in a table a key is, for a reader."""
+    return f"the row {', '.join(map(str, key))}" if key else "its beginning"
 
 
 def _spelled(row: Row) -> bytes:

@@ -116,8 +116,10 @@ class Gathered:
         return sorted(self._by_term)
 
     def of(self, term: str) -> bytes:
-        """The postings of *term*, packed."""
-        postings = self._by_term[term]
+        """The postings of *term*, packed; none for one that was not taken in."""
+        postings = self._by_term.get(term)
+        if postings is None:
+            return b""
         if sys.byteorder == "big":
             postings = array("Q", postings)
             postings.byteswap()

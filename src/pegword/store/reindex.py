@@ -3,7 +3,9 @@
 The new index is worked out beside the old one, which serves meanwhile, and takes its place in one transaction.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
 
 from pegword.core.errors import Damaged
 from pegword.core.text import Document
@@ -11,6 +13,7 @@ from pegword.store import blocks
 from pegword.store.engine import MANY_ROWS, Engine, Row, Tx
 from pegword.store.memory_rows import tags_of
 from pegword.store.packing import Gathered
+from pegword.store.postings import BEING_SAVED
 
 READ_AT_ONCE = 500
 
@@ -21,7 +24,7 @@ Progress = Callable[[int], None]
 
 _STALE = "SELECT scope_key, n FROM ix_scope WHERE analyser <> ? ORDER BY scope_key"
 _TEXTS = """
-    SELECT slot, name, description, content, tags FROM structured_memories
+    SELECT slot, place, name, description, content, tags FROM structured_memories
     WHERE scope_key = ? AND slot >= -1 AND slot > ? ORDER BY slot LIMIT ?
 """
 _SLOTS = """
@@ -32,8 +35,19 @@ _LIVE = "SELECT slot, place, memory_id, length FROM structured_memories WHERE sc
 _EMPTY = tuple(f"DELETE FROM {table} WHERE scope_key = ?" for table in ("ix_block", "ix_tail", "ix_dead"))
 _LENGTH = "UPDATE structured_memories SET length = ? WHERE memory_id = ?"
 _DONE = """
-    UPDATE ix_scope SET n = ?, words = ?, tail_n = 0, dead_n = 0, version = version + 1, analyser = ? WHERE scope_key = ?
+    UPDATE ix_scope SET n = :n, words = :words, tail_n = 0, dead_n = 0, version = version + 1, analyser = :analyser,
+        next_slot = CASE WHEN next_slot < :next_slot THEN :next_slot ELSE next_slot END
+    WHERE scope_key = :scope_key
 """
+_FIND_LOST = """
+    INSERT INTO ix_scope (scope_key, next_slot, n, words, tail_n, dead_n, version, sitting, sitting_place, sitting_at, analyser)
+    SELECT DISTINCT scope_key, 0, 0, 0, 0, 0, 0, '', 0, 0, '' FROM structured_memories WHERE slot >= -2
+    ON CONFLICT (scope_key) DO NOTHING
+"""
+_MARK_ALL = "UPDATE ix_scope SET analyser = '' WHERE analyser <> ''"
+_UNPLACED = f"SELECT memory_id FROM structured_memories WHERE scope_key = ? AND slot = {BEING_SAVED} ORDER BY created, memory_id"
+_LAST = "SELECT coalesce(max(slot), -1) FROM structured_memories WHERE scope_key = ? AND slot >= -1"
+_PLACE = "UPDATE structured_memories SET slot = ?, place = 0 WHERE memory_id = ?"
 
 
 def stale(tx: Tx, analyser: str) -> list[tuple[str, int]]:
@@ -41,23 +55,36 @@ def stale(tx: Tx, analyser: str) -> list[tuple[str, int]]:
     return [(key, n) for key, n in tx.rows(_STALE, (analyser,))]
 
 
+def mark_all(tx: Tx) -> None:
+    """Let every scope that holds memories count as indexed by nobody, one that the index has lost included: so a re-index of all of them
+    that is broken off goes on with those that are left."""
+    tx.alone(MANY_ROWS)
+    tx.run(_FIND_LOST)
+    tx.run(_MARK_ALL)
+
+
 def reindex_scope(engine: Engine, scope_key: str, analyser: str, analyse: Analyse, progress: Progress) -> None:
-    """Make the index of one scope again."""
-    documents: dict[int, Document] = {}
+    """Make the index of one scope again. What is kept in memory is eight bytes a posting."""
+    gathered = Gathered()
+    lengths: dict[int, int] = {}
     slot = -1
     while True:
         with engine.read() as tx:
             rows = _read(tx, scope_key, slot, READ_AT_ONCE)
-        for slot, *texts in rows:
-            documents[slot] = _document(analyse, texts)
+        for slot, *rest in rows:
+            if rest:  # one that is damaged is looked at again at the end
+                place, *texts = rest
+                document = _document(analyse, texts)
+                gathered.add(slot, place, document.length, document.counts)
+                lengths[slot] = document.length
         progress(len(rows))
         if len(rows) < READ_AT_ONCE:
             break
-    engine.write(lambda tx: _replace(tx, scope_key, analyser, analyse, documents))
+    engine.write(lambda tx: _replace(tx, scope_key, analyser, analyse, gathered, lengths))
 
 
 def _read(tx: Tx, scope_key: str, slot: int, count: int) -> list[Row]:
-    """Slot and texts of the next memories after *slot*; of one whose texts are damaged, the slot alone."""
+    """Slot, place and texts of the next memories after *slot*; of one whose texts are damaged, the slot alone."""
     try:
         return tx.rows(_TEXTS, (scope_key, slot, count))
     except Damaged:
@@ -77,25 +104,38 @@ def _document(analyse: Analyse, texts: Sequence[str]) -> Document:
     return analyse(name, description, content, tags_of(tags))
 
 
-def _replace(tx: Tx, scope_key: str, analyser: str, analyse: Analyse, documents: dict[int, Document]) -> None:
-    """Put the new index of a scope in the place of the old, with what was saved meanwhile."""
+def _replace(tx: Tx, scope_key: str, analyser: str, analyse: Analyse, gathered: Gathered, known: Mapping[int, int]) -> None:
+    """Put the new index of a scope in the place of the old: what was *gathered* of memories whose lengths are *known*, without those that
+    are gone, and with what was saved meanwhile."""
     tx.alone(MANY_ROWS)
     tx.alone(scope_key)
+    _place_the_unplaced(tx, scope_key)
     live = tx.rows(_LIVE, (scope_key,))
-    gathered = Gathered()
+    late = Gathered()
     lengths, words = [], 0
     for slot, place, memory_id, length in live:
-        document = documents.get(slot)
-        if document is None:
-            document = _document(analyse, _read(tx, scope_key, slot - 1, 1)[0][1:])
-        gathered.add(slot, place, document.length, document.counts)
-        words += document.length
-        if document.length != length:
-            lengths.append((document.length, memory_id))
+        new_length = known.get(slot)
+        if new_length is None:
+            document = _document(analyse, _read(tx, scope_key, slot - 1, 1)[0][2:])
+            late.add(slot, place, document.length, document.counts)
+            new_length = document.length
+        words += new_length
+        if new_length != length:
+            lengths.append((new_length, memory_id))
     for statement in _EMPTY:
         tx.run(statement, (scope_key,))
-    for term in gathered.terms():
-        blocks.put(tx, list(blocks.cut(scope_key, term, gathered.of(term))))
+    gone = np.array(sorted(known.keys() - {row[0] for row in live}), np.int64)
+    for term in sorted({*gathered.terms(), *late.terms()}):
+        blocks.put(tx, list(blocks.cut(scope_key, term, blocks.without(gathered.of(term), gone) + late.of(term))))
     if lengths:
         tx.run_many(_LENGTH, lengths)
-    tx.run(_DONE, (len(live), words, analyser, scope_key))
+    next_slot = live[-1][0] + 1 if live else 0
+    tx.run(_DONE, {"n": len(live), "words": words, "analyser": analyser, "next_slot": next_slot, "scope_key": scope_key})
+
+
+def _place_the_unplaced(tx: Tx, scope_key: str) -> None:
+    """Give a slot to each memory that has none, which no save leaves so: something was damaged."""
+    rows = tx.rows(_UNPLACED, (scope_key,))
+    if rows:
+        ((last,),) = tx.rows(_LAST, (scope_key,))
+        tx.run_many(_PLACE, [(last + number, memory_id) for number, (memory_id,) in enumerate(rows, 1)])
