@@ -30,6 +30,7 @@ from pegword.services.sessions import Sessions
 from pegword.services.sharing import Sharing
 from pegword.services.transfer import Transfer
 from pegword.services.turns import TurnLimits, Turns
+from pegword.services.writing import Writing
 from pegword.settings import Settings
 from pegword.store.copying import require_whole
 from pegword.store.engine import Engine
@@ -141,6 +142,7 @@ def build_services(
     housekeeper = Housekeeper(
         engine, clock=clock, reindex=finish, restore=reindexer.restore, receipts_kept_us=KEPT_US, answers_kept_us=once.KEPT_US
     )
+    writing = Writing(analyser, clock=clock, new_id=new_id, global_write=lambda: live().policy_global_write)
     remembered, signs = Remembered(), cache(languages)
 
     def on(engine: Engine, keeper: Keeper) -> Services:
@@ -148,13 +150,13 @@ def build_services(
         nudges = Nudges(engine, keeper, signs, remembered, clock=clock, new_id=new_id, settings=lambda: _nudge_settings(live()))
         return Services(
             engine,
-            Memories(engine, analyser, keeper, clock=clock, new_id=new_id),
+            Memories(engine, analyser, writing, keeper, clock=clock),
             Turns(engine, analyser, keeper, nudges=nudges, clock=clock, new_id=new_id, limits=lambda: _turn_limits(live())),
             Access(engine, clock=clock),
             Sessions(engine, clock=clock, new_id=new_id, has_memory=settings.has_memory),
             Sharing(engine, clock=clock),
             Removing(engine, keeper, clock=clock),
-            Transfer(engine, analyser, keeper, clock=clock, new_id=new_id),
+            Transfer(engine, writing, keeper, clock=clock, new_id=new_id),
             Resembling(engine, analyser, clock=clock),
             nudges,
             reindexer,

@@ -17,6 +17,7 @@ from typing import Any
 from platformdirs import user_config_path, user_data_path
 
 from pegword.core.address import without_password
+from pegword.core.caller import GLOBAL_WRITES
 from pegword.core.errors import Invalid
 from pegword.core.memory import folded
 from pegword.core.text import LANGUAGES
@@ -64,6 +65,11 @@ SETTINGS: Mapping[str, Mapping[str, Setting]] = {
         "critical_k": Setting(3, "memories of priority critical that always show, at most", 0, 50),
         "language": Setting("english", "language of the stemmer", words=LANGUAGES),
     },
+    "policy": {
+        "global_write": Setting(
+            "open", "who changes memories of scope global: whoever may write (open), or who may approve (restricted)", words=GLOBAL_WRITES
+        ),
+    },
     "turnstone": {
         "project_word": Setting("", "word answered for kind project; empty: as it was saved", words=("", "project", "general")),
     },
@@ -89,6 +95,7 @@ class Settings:
     memory_index_chars: int
     memory_critical_k: int
     memory_language: str
+    policy_global_write: str
     turnstone_project_word: str
     origin: Mapping[str, str]
     warnings: tuple[str, ...] = ()

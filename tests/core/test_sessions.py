@@ -71,9 +71,9 @@ def test_a_session_reads_and_writes_what_its_kind_has(session: Session, reads: s
 
 
 def test_a_service_acts_as_the_user_that_the_session_names() -> None:
-    """Reach and author are the user's; the credential stays the service's."""
+    """Reach and author are the user's; the credential stays the service's, and its right is that of an agent who writes."""
     assert keys(session_reach(ALICE, IN_PROJECT)) == keys(session_reach(HOST, IN_PROJECT))
-    assert Caller("aaaa", "alice", "key:3", right="service") == acting(HOST, HERS)
+    assert Caller("aaaa", "alice", "key:3", right="write") == acting(HOST, HERS) == acting(acting(HOST, HERS), HERS)
 
 
 @pytest.mark.parametrize("right", ["read", "write", "approve"])

@@ -28,7 +28,9 @@ def add_user(
         else:
             output.say(f"added user {user.name}, id {user.user_id}")
             if len(store.services.access.users()) == 2:
-                output.note("there are two users now: memories of scope global are shared by all users of this database")
+                policy = store.settings.policy_global_write
+                who = "whoever may write" if policy == "open" else "who may approve"
+                output.note(f"there are two users now: all read what is global, and {who} changes it (policy.global_write is {policy})")
 
 
 @users.command("list")

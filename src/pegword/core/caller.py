@@ -17,6 +17,7 @@ SCOPES_CLOSED = ("coordinator", "project", "mind")  # known, and refused outside
 COORDINATOR = "coordinator"
 SESSION_KINDS = ("interactive", COORDINATOR, "child")
 RIGHTS = ("read", "write", "approve", "service")
+GLOBAL_WRITES = ("open", "restricted")  # who may write to global: whoever may write at all, or who may approve
 SCOPE_ID_CHARS_MAX = 256
 _LETTERS = {"user": "u", "coordinator": "c", "project": "p"}
 
@@ -185,13 +186,15 @@ def reach(caller: Caller) -> Visible:
 def acting(caller: Caller, session: Session) -> Caller:
     """*caller* as the user that *session* is for: the author of what is saved in it.
 
-    Only a service acts for another user; to anybody else such a session is absent. Raises `Conflict` when it is closed.
+    Only a service acts for another user, and then as an agent of theirs that may write, no more; to anybody else such a session is
+    absent. Raises `Conflict` when it is closed.
     """
-    if session.user_id not in ("", caller.user_id) and caller.right != "service":
+    foreign = session.user_id not in ("", caller.user_id)
+    if foreign and caller.right != "service":
         raise NotFound("Session not found", field="session")
     if session.closed:
         raise Conflict("the session is closed; resume it or make another one", field="session", code="session_closed")
-    return replace(caller, user_id=session.user_id, user_name=session.user_name) if session.user_id else caller
+    return replace(caller, user_id=session.user_id, user_name=session.user_name, human=False, right="write") if foreign else caller
 
 
 def session_reach(caller: Caller, session: Session) -> Visible:

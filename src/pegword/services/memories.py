@@ -55,16 +55,14 @@ class SearchResult:
 
 
 class Memories:
-    """The memories of one store. Clock (microseconds since 1970) and ids come in from outside."""
+    """The memories of one store. The clock (microseconds since 1970) comes in from outside."""
 
-    def __init__(
-        self, engine: Engine, analyser: Analyser, housekeeper: Keeper, *, clock: Callable[[], int], new_id: Callable[[], str]
-    ) -> None:
+    def __init__(self, engine: Engine, analyser: Analyser, writing: Writing, housekeeper: Keeper, *, clock: Callable[[], int]) -> None:
         self._engine = engine
         self._analyser = analyser
         self._housekeeper = housekeeper
         self._clock = clock
-        self.writing = Writing(analyser, clock=clock, new_id=new_id)
+        self.writing = writing
 
     def save(self, caller: Caller, draft: Draft, session: Session | None = None) -> Saved:
         """Create the memory of the draft's name and scope, or change it; the same thing again changes nothing.
@@ -197,7 +195,7 @@ class Memories:
             memory = memory_rows.by_name(tx, scope, name, sound=False)
             if memory is None:
                 raise NotFound(f"Memory '{name}' not found")
-            return self.writing.remove(tx, memory, expected_version)
+            return self.writing.remove(tx, who, memory, expected_version)
 
         memory = self._engine.write(work)
         self._housekeeper.deleted()
@@ -206,7 +204,7 @@ class Memories:
     def delete_by_id(self, caller: Caller, memory_id: str, *, expected_version: Expected = None) -> Memory:
         """Delete the memory of that id for good. Raises as `delete`."""
         caller.require("write")
-        memory = self._engine.write(lambda tx: self.writing.remove(tx, held(tx, caller, memory_id), expected_version))
+        memory = self._engine.write(lambda tx: self.writing.remove(tx, caller, held(tx, caller, memory_id), expected_version))
         self._housekeeper.deleted()
         return memory
 

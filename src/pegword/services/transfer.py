@@ -9,7 +9,6 @@ from itertools import islice
 from pegword.core.caller import Caller, Visible, reach, scope_of
 from pegword.core.errors import NotFound, PegwordError, Unavailable, VersionMismatch
 from pegword.core.memory import KIND_DEFAULT, Draft, Memory, Trust, checked, checked_word, hash_of
-from pegword.core.text import Analyser
 from pegword.core.transfer import (
     CREATED,
     OUTCOMES,
@@ -115,13 +114,13 @@ class Transfer:
     """Takes memories out of one store and into it. Clock (microseconds since 1970) and ids come in from outside."""
 
     def __init__(
-        self, engine: Engine, analyser: Analyser, housekeeper: Keeper, *, clock: Callable[[], int], new_id: Callable[[], str]
+        self, engine: Engine, writing: Writing, housekeeper: Keeper, *, clock: Callable[[], int], new_id: Callable[[], str]
     ) -> None:
         self._engine = engine
         self._housekeeper = housekeeper
         self._clock = clock
         self._new_id = new_id
-        self._writing = Writing(analyser, clock=clock, new_id=new_id)
+        self._writing = writing
 
     def export(self, caller: Caller, visible: Visible, write: Callable[[Memory, int], None], *, include_expired: bool = False) -> Exported:
         """Hand every memory that is *visible* to *write*, one by one, all as they were at one moment.
@@ -225,9 +224,11 @@ class Transfer:
         line = one.line
         try:
             stored = memory_rows.by_name(tx, one.draft.scope, one.draft.name, one.draft.shelf)
+            outcome, reason = _judged(stored, one, policy)
+            if outcome in (CREATED, UPDATED):
+                self._writing.require_right(caller, one.draft.scope)
         except PegwordError as error:
             return _Result(line, REFUSED, str(error))
-        outcome, reason = _judged(stored, one, policy)
         return _Result(line, outcome, reason or one.warning, claims_not_taken(caller, line, one.trust))
 
     def _id_for(self, tx: Tx, caller: Caller, line: Line) -> str:

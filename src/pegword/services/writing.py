@@ -3,8 +3,8 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from pegword.core.caller import Caller, Scope, reach
-from pegword.core.errors import Damaged, NotFound
+from pegword.core.caller import GLOBAL, Caller, Scope, reach
+from pegword.core.errors import Damaged, Forbidden, NotFound
 from pegword.core.memory import Draft, Memory, Trust, hashed, trust_of
 from pegword.core.text import Analyser
 from pegword.core.versions import Expected, checked_expected, require_version
@@ -42,10 +42,14 @@ class Changes:
 
 
 class Writing:
-    """Writes memories, their versions and the index together. Clock (microseconds since 1970) and ids come in from outside."""
+    """Writes memories, their versions and the index together. Clock (microseconds since 1970) and ids come in from outside.
 
-    def __init__(self, analyser: Analyser, *, clock: Callable[[], int], new_id: Callable[[], str]) -> None:
+    *global_write* gives one of `GLOBAL_WRITES` at each write, so that the setting may change.
+    """
+
+    def __init__(self, analyser: Analyser, *, clock: Callable[[], int], new_id: Callable[[], str], global_write: Callable[[], str]) -> None:
         self._analyser = analyser
+        self._global_write = global_write
         self._clock = clock
         self._new_id = new_id
 
@@ -54,6 +58,7 @@ class Writing:
 
         *trust* is what the write may say of itself, where that is not what a save may; *new_id* the id of the memory if it is new.
         """
+        self.require_right(caller, draft.scope)
         now = self._clock()
         trust = trust_of(caller, draft) if trust is None else trust
         tx.beside(draft.scope.key)
@@ -82,12 +87,22 @@ class Writing:
         memory = memory_rows.place(tx, memory, entered.slot, entered.place, document.length)
         return Saved(memory, written.outcome, tuple(warnings)), entered.due
 
-    def remove(self, tx: Tx, memory: Memory, expected: Expected = None) -> Memory:
+    def remove(self, tx: Tx, caller: Caller, memory: Memory, expected: Expected = None) -> Memory:
         """Delete *memory* for good in an open transaction, if it is at the *expected* version; its scope is held `alone`."""
+        self.require_right(caller, memory.scope)
         require_version(memory.name, memory.version, checked_expected(expected))
         postings.leave(tx, memory.scope.key, memory.slot, memory.length, self._terms_of(tx, memory))
         memory_rows.delete(tx, memory)
         return memory
+
+    def require_right(self, caller: Caller, scope: Scope) -> None:
+        """Where the policy restricts it, only who may approve changes what all users read."""
+        if scope == GLOBAL and self._global_write() == "restricted" and not caller.may("approve"):
+            raise Forbidden(
+                "global memories are changed with the right 'approve' here: policy.global_write is restricted; use another scope",
+                field="scope",
+                code="global_restricted",
+            )
 
     def _terms_of(self, tx: Tx, memory: Memory) -> Sequence[str]:
         """Every term under which a memory may stand in the index, its earlier versions included."""
