@@ -98,6 +98,12 @@ def test_an_anonymous_session_has_no_user_scope() -> None:
         session_scope(HOST, ANONYMOUS, "user")
 
 
+def test_in_an_anonymous_session_nobody_has_the_right_of_a_service() -> None:
+    """Nor more than the caller has: who may only read does not write there."""
+    assert "write" == acting(HOST, ANONYMOUS).right
+    assert "read" == acting(replace(HOST, right="read"), ANONYMOUS).right
+
+
 def test_a_caller_who_is_no_user_has_no_scope_but_global() -> None:
     """No scope is ever made without a user: not one that ends in nothing, not a coordinator's."""
     assert Visible((GLOBAL,)) == reach(NOBODY)

@@ -72,11 +72,11 @@ def test_a_host_acts_as_an_agent_of_the_user(restricted: Services) -> None:
     """Its right over all users is no right over what all users read: its models are told so in a sentence."""
     restricted.access.ensure_user("host")
     host = restricted.access.caller_of(restricted.access.add_key("host", right="service")[1])
-    session = restricted.sessions.create(host, user="alice")
     tool = MemoryTool(restricted, kind_word=lambda kind, *_: kind)
-    answer = tool.call(host, session, {"action": "save", "name": "deploy_day", "content": "We deploy whenever somebody feels like it."})
+    for session in (restricted.sessions.create(host, user="alice"), restricted.sessions.create(host, anonymous=True)):
+        answer = tool.call(host, session, {"action": "save", "name": "deploy_day", "content": "We deploy whenever somebody feels like it."})
 
-    assert (True, True) == (answer.is_error, "policy.global_write is restricted" in answer.text)
+        assert (True, True) == (answer.is_error, "policy.global_write is restricted" in answer.text)
     assert "Monday." == restricted.memories.get(host, GLOBAL, "deploy_day").content
 
 

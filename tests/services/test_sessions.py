@@ -1,5 +1,7 @@
 """Sessions as records: who makes them, what they have, how they end."""
 
+import contextlib
+import threading
 from typing import Any
 
 import pytest
@@ -174,3 +176,25 @@ def test_what_a_session_saw_is_explained_to_those_who_see_it(services: Services,
     ):  # fmt: skip
         with pytest.raises(NotFound, match="Receipt not found"):
             services.turns.explain(caller, receipt, session)
+
+
+def test_no_child_is_left_open_by_a_close_beside_its_making(services: Services, alice: Caller) -> None:
+    """Whichever comes first: the child is closed with its parent, or there is none."""
+    for _ in range(5):
+        parent = services.sessions.create(alice).session_id
+        start = threading.Barrier(5)
+
+        def beget(parent: str = parent, start: threading.Barrier = start) -> None:
+            start.wait(10)
+            with contextlib.suppress(Conflict):
+                services.sessions.create(alice, parent_id=services.sessions.create(alice, parent_id=parent).session_id)
+
+        threads = [threading.Thread(target=beget) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        start.wait(10)
+        services.sessions.close(alice, parent)
+        for thread in threads:
+            thread.join(30)
+
+    assert [] == services.sessions.list(alice)

@@ -186,7 +186,7 @@ def reach(caller: Caller) -> Visible:
 def acting(caller: Caller, session: Session) -> Caller:
     """*caller* as the user that *session* is for: the author of what is saved in it.
 
-    Only a service acts for another user, and then as an agent of theirs that may write, no more; to anybody else such a session is
+    Only a service acts for somebody else, and then as an agent of theirs that may write, no more; to anybody else such a session is
     absent. Raises `Conflict` when it is closed.
     """
     foreign = session.user_id not in ("", caller.user_id)
@@ -194,7 +194,10 @@ def acting(caller: Caller, session: Session) -> Caller:
         raise NotFound("Session not found", field="session")
     if session.closed:
         raise Conflict("the session is closed; resume it or make another one", field="session", code="session_closed")
-    return replace(caller, user_id=session.user_id, user_name=session.user_name, human=False, right="write") if foreign else caller
+    if not foreign and not session.anonymous:
+        return caller
+    user_id, user_name = (session.user_id, session.user_name) if foreign else (caller.user_id, caller.user_name)
+    return replace(caller, user_id=user_id, user_name=user_name, human=False, right=min(caller.right, "write", key=RIGHTS.index))
 
 
 def session_reach(caller: Caller, session: Session) -> Visible:
