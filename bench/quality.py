@@ -47,7 +47,8 @@ def main() -> int:
         print("Turnstone's scorer is left out: name an interpreter that has it with --turnstone-python.")
     print(_machine(peer))
     for kind, corpora in kinds:
-        _table(kind, corpora, peer, 200 if given.quick else 2_000)
+        if not given.silence:
+            _table(kind, corpora, peer, 200 if given.quick else 2_000)
         foreign = silence.life_questions(kinds[0][1], SEED) if corpora is kinds[-1][1] else silence.programming_questions(SEED)
         print(f"\n{kind}: silence (*: the floor in force)", *silence.table(corpora, foreign, SEED), sep="\n")
     if peer:
@@ -61,6 +62,7 @@ def _arguments() -> argparse.Namespace:
     python = os.environ.get("PEGWORD_BENCH_TURNSTONE_PYTHON")
     parser.add_argument("--data", type=Path, default=Path(data), help="the LoCoMo set's JSON file")
     parser.add_argument("--turnstone-python", type=Path, default=python and Path(python), help="interpreter of the peer")
+    parser.add_argument("--silence", action="store_true", help="the curves of silence alone")
     parser.add_argument("--quick", action="store_true", help="two conversations and 200 resamples")
     return parser.parse_args()
 
