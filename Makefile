@@ -59,6 +59,7 @@ bench: $(VENV)/bench.stamp .venv-clients/turnstone-1.7.4/ready.stamp
 	@PEGWORD_BENCH_TURNSTONE_PYTHON=.venv-clients/turnstone-1.7.4/bin/python $(BIN)/python -m bench.quality
 	@PEGWORD_BENCH_TURNSTONE_PYTHON=.venv-clients/turnstone-1.7.4/bin/python $(BIN)/python -m bench.latency
 	@PEGWORD_BENCH_TURNSTONE_PYTHON=.venv-clients/turnstone-1.7.4/bin/python $(BIN)/python -m bench.load --short
+	@$(BIN)/python -m bench.cache
 
 docs: $(VENV)/dev.stamp
 	@PEGWORD_REWRITE=1 $(BIN)/python -m pytest -q tests/cli tests/test_docs.py

@@ -12,6 +12,8 @@ from pathlib import Path
 import pytest
 
 from pegword import __version__
+from bench.cache import DELETE_AT, measured
+from bench.cache import table as cache_table
 from pegword.assembly import open_services
 from pegword.cli.failing import EXIT_CODES
 from pegword.http.app import create_app
@@ -25,6 +27,7 @@ PAGES = sorted([ROOT / "README.md", *DOCS.glob("*.md")])
 RUN = ("console", "console serve", "python", *PROGRAMS, "text output", "toml config")
 RUN_ELSEWHERE = ("sql setup", "sql runtime", "sql tuning", "sql partitions")  # tests/test_operations.py
 NOT_RUN = ("sh", "text", "json", "nginx")
+CACHE_TABLE = re.compile(r"(<!-- cache: .*? -->\n).*?(<!-- /cache -->)", re.DOTALL)
 SETTINGS_TABLE = re.compile(r"(<!-- settings: .*? -->\n).*?(<!-- /settings -->)", re.DOTALL)
 
 
@@ -140,6 +143,20 @@ def test_the_table_of_settings_is_the_one_of_the_program() -> None:
         page.write_text(real, encoding="utf-8")
 
     assert text_of(page) == real
+
+
+def test_the_table_of_what_modes_cost_is_the_one_that_is_measured() -> None:
+    """And the conversation does what the page says: the index is made once and again after each deletion, and every request goes through
+    the cache."""
+    page = DOCS / "injection.md"
+    costs = measured()
+    real = CACHE_TABLE.sub(lambda found: found[1] + "\n".join(cache_table(costs)) + "\n" + found[2], text_of(page))
+    if REWRITE and real != text_of(page):
+        page.write_text(real, encoding="utf-8")
+
+    assert text_of(page) == real
+    assert [1, 1, 1, 1 + len(DELETE_AT), 1 + len(DELETE_AT)] == [max(1, len(cost.indexes)) for cost in costs]
+    assert all(0 < cost.cached < cost.sent for cost in costs)
 
 
 def _settings_table() -> Iterator[str]:
