@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from pegword import __version__
 from bench.cache import DELETE_AT, measured
 from bench.cache import table as cache_table
+from pegword import __version__
 from pegword.assembly import open_services
 from pegword.cli.failing import EXIT_CODES
 from pegword.http.app import create_app
