@@ -89,12 +89,13 @@ def _break_off(services: Services, alice: Caller) -> None:
 
 @pytest.mark.parametrize("by_itself", [False, True])
 def test_what_was_broken_off_goes_on(services: Services, alice: Caller, by_itself: bool) -> None:
-    """With the same call again, or when the next process starts."""
+    """With the same call again, or by itself when the next process starts."""
     key = fill(services, alice, "ws1")
     _break_off(services, alice)
     assert 451 - removing.REMOVED_AT_ONCE == left(services, key)["structured_memories"]
     if by_itself:
-        services.removing.resume()
+        services.housekeeper.start()
+        services.housekeeper.close()
     else:
         services.removing.workstream(alice, "ws1", with_memories=True)
 

@@ -13,6 +13,7 @@ from pegword.store import folding, once_rows, postings, session_index_rows, shar
 from pegword.store.engine import MANY_ROWS, Engine, Tx, among, padded
 
 REMOVED_AT_ONCE = 200
+TERMS_DROPPED_AT_ONCE = 1_000
 
 _GOING = """
     FROM structured_memories WHERE scope_key = :key AND slot >= -1 AND slot < :before AND (slot >= 0 OR updated <= :asked_at)
@@ -36,6 +37,13 @@ _EMPTY = """
         AND NOT EXISTS (SELECT 1 FROM ix_block AS b WHERE b.scope_key = ix_scope.scope_key)
         AND NOT EXISTS (SELECT 1 FROM ix_dead AS d WHERE d.scope_key = ix_scope.scope_key)
 """
+_HOLDS = "SELECT 1 FROM structured_memories WHERE scope_key = ? LIMIT 1"
+_DROP_BLOCKS = f"""
+    DELETE FROM ix_block WHERE scope_key = ? AND term IN (
+        SELECT DISTINCT term FROM ix_block WHERE scope_key = ? ORDER BY term LIMIT {TERMS_DROPPED_AT_ONCE})
+"""
+_DROP_DEAD = "DELETE FROM ix_dead WHERE scope_key = ?"
+_NONE_DEAD = "UPDATE ix_scope SET dead_n = 0, version = version + 1 WHERE scope_key = ?"
 _DONE = "DELETE FROM removals WHERE scope_key = ?"
 
 
@@ -74,7 +82,9 @@ def run(engine: Engine, scope_key: str, progress: Callable[[int], None]) -> None
     while (batch := engine.write(partial(_remove_some, scope_key=scope_key))).removed:
         progress(batch.removed)
     if batch.asked:
-        folding.rebuild(engine, scope_key)
+        while engine.write(partial(_drop_some_blocks, scope_key=scope_key)):
+            pass
+        folding.rebuild(engine, scope_key)  # where something was saved meanwhile, its postings stay
         engine.write(lambda tx: _finish(tx, scope_key))
 
 
@@ -96,6 +106,18 @@ def _remove_some(tx: Tx, scope_key: str) -> _Batch:
         once_rows.forget_memories(tx, ids)
         session_index_rows.forget_memories(tx, ids)
     return _Batch(len(rows), True)
+
+
+def _drop_some_blocks(tx: Tx, scope_key: str) -> bool:
+    """Drop blocks of a scope that holds nothing any more; False when none is left, or it holds something again."""
+    tx.alone(scope_key)
+    if tx.rows(_HOLDS, (scope_key,)):
+        return False
+    if tx.run(_DROP_BLOCKS, (scope_key, scope_key)):
+        return True
+    tx.run(_DROP_DEAD, (scope_key,))
+    tx.run(_NONE_DEAD, (scope_key,))
+    return False
 
 
 def _finish(tx: Tx, scope_key: str) -> None:
