@@ -1,10 +1,16 @@
 """What is done after an answer: nothing that waits is lost without need."""
 
+import threading
+import time
+from functools import partial
+
 import pytest
 
-from pegword.core.errors import Busy
+from pegword.core.errors import Busy, Unavailable
 from pegword.services.bundle import Services
+from pegword.store import session_index_rows
 from pegword.store.engine import Tx
+from pegword.store.session_index_rows import Kept
 from tests.conftest import Clock
 
 
@@ -62,3 +68,46 @@ def test_a_log_that_could_not_be_cut_is_cut_later(services: Services, monkeypatc
     services.housekeeper.settle()
 
     assert ["failed", "done"] == asked
+
+
+def test_who_waits_for_work_waits_until_it_is_committed(services: Services) -> None:
+    """Whatever else waits, before it and after it."""
+    services.housekeeper.start()
+    for number in range(30):
+        work = partial(session_index_rows.keep, index_key=f"k{number}", kept=Kept(f"i{number}", "b", 1, "text", {}, True), instead_of="")
+        for _ in range(5):
+            services.housekeeper.later(lambda _: None)
+        services.housekeeper.done_within(work, 30.0)
+        with services.engine.read() as tx:
+            kept = session_index_rows.get(tx, f"k{number}", 1)
+
+        assert kept is not None
+
+
+@pytest.mark.parametrize("error", [Busy("held"), Unavailable("the file can only be read")])
+def test_who_waits_for_work_that_the_database_does_not_take_goes_on_at_once(
+    services: Services, monkeypatch: pytest.MonkeyPatch, error: Unavailable
+) -> None:
+    """A store that can only be read makes no turn slow; the work stays."""
+    done: list[str] = []
+    services.housekeeper.start()
+    with monkeypatch.context() as patched:
+        patched.setattr(type(services.engine), "write", lambda *_: (_ for _ in ()).throw(error))
+        started = time.monotonic()
+        services.housekeeper.done_within(lambda _: done.append("done"), 60.0)
+        waited = time.monotonic() - started
+    services.housekeeper.flush(30.0)
+
+    assert waited < 30
+    assert ["done"] == done
+
+
+def test_who_waits_waits_no_longer_than_said(services: Services) -> None:
+    gate = threading.Event()
+    services.housekeeper.start()
+    services.housekeeper.later(lambda _: gate.wait(30) and None)
+    services.housekeeper.done_within(lambda _: None, 0.01)
+    waits = bool(services.housekeeper._waiting)
+    gate.set()
+
+    assert waits

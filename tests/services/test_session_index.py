@@ -1,17 +1,23 @@
 """Mode index: a stable index for the system message, pointers and new texts for the tail."""
 
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Sequence
+from contextlib import closing
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
+from pegword.assembly import open_services
 from pegword.core import session_index
 from pegword.core.caller import GLOBAL, Caller, Session, reach, session_scope, user_scope
-from pegword.core.errors import Busy, Invalid
+from pegword.core.errors import Busy, Invalid, PegwordError
 from pegword.core.memory import Draft
 from pegword.services.bundle import Services
+from pegword.services.session_index import Made, SessionIndex, SessionIndexes
 from pegword.services.turns import Turn
 from pegword.services.writing import Changes
+from pegword.settings import load
 from tests.conftest import Clock
 
 DAY_S = 24 * 3_600
@@ -354,3 +360,139 @@ def test_the_frame_stands_once(services: Services, alice: Caller, session: Sessi
     index = at(services, alice, session).index or ""
 
     assert (1, 1) == (index.count(session_index.OPENER), index.count(session_index.CLOSER))
+
+
+def check_made_at_once(database: Path | str, *, rounds: int = 4) -> None:
+    """Two processes' worth of services, several threads each, all taking the first turn of one session while somebody saves."""
+    with closing(open_services(database, load(environment={}))) as here, closing(open_services(database, load(environment={}))) as there:
+        caller = here.access.agent(here.access.ensure_user("alice"), "key:alice")
+        for number in range(20):
+            here.memories.save(caller, Draft(f"n{number}", f"A deploy note, number {number}.", GLOBAL))
+        for services in (here, there):
+            services.housekeeper.start()
+        for number in range(rounds):
+            told = first_turns((here, there) * 3, caller, here.sessions.create(caller), f"new{number}")
+
+            assert (6, 1) == (len(told), len(set(told)))
+
+
+def first_turns(asked: Sequence[Services], caller: Caller, session: Session, name: str) -> list[str | None]:
+    """What the first turn of *session* answers to each of those *asked*, all at the same moment, and while memories are saved."""
+    told: list[str | None] = []
+    gate = threading.Barrier(len(asked) + 1)
+
+    def first(services: Services) -> None:
+        gate.wait()
+        told.append(services.turns.turn(caller, session, say("deploy"), mode="index").index)
+
+    threads = [threading.Thread(target=first, args=(services,)) for services in asked]
+    for thread in threads:
+        thread.start()
+    gate.wait()
+    for number in range(5):
+        asked[0].memories.save(caller, Draft(f"{name}_{number}", "Another deploy note.", GLOBAL))
+    for thread in threads:
+        thread.join()
+    return told
+
+
+def test_turns_at_the_same_moment_in_two_processes_answer_one_index(database: Path | str) -> None:
+    check_made_at_once(database)
+
+
+def test_deletions_beside_turns_leave_no_name_behind(database: Path | str) -> None:
+    """Whatever comes first: what is gone is in no index, and nothing waits for another for ever."""
+    services = open_services(database, load(environment={}))
+    services.housekeeper.start()
+    caller = services.access.agent(services.access.ensure_user("alice"), "key:alice")
+    scopes = [GLOBAL, user_scope(caller)]
+    for number in range(60):
+        services.memories.save(caller, Draft(f"n{number}", f"A deploy note, number {number}.", scopes[number % 2]))
+    sessions = [services.sessions.create(caller) for _ in range(4)]
+    wrong: list[BaseException] = []
+
+    def turns(session: Session) -> None:
+        try:
+            for _ in range(12):
+                services.turns.turn(caller, session, say("deploy"), mode="index")
+        except BaseException as error:
+            wrong.append(error)
+
+    def deletes(scope_at: int) -> None:
+        try:
+            for number in range(scope_at, 50, 2):
+                services.memories.delete(caller, scopes[scope_at], f"n{number}")
+        except BaseException as error:
+            wrong.append(error)
+
+    threads = [threading.Thread(target=turns, args=(session,)) for session in sessions]
+    threads += [threading.Thread(target=deletes, args=(at,)) for at in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    services.housekeeper.flush(30.0)
+    with services.engine.read() as tx:
+        bodies = [row[0] for row in tx.rows("SELECT body FROM session_indexes")]
+        named = {row[0] for row in tx.rows("SELECT memory_id FROM session_index_memories")}
+        there = {row[0] for row in tx.rows("SELECT memory_id FROM structured_memories")}
+    services.close()
+
+    assert [] == wrong
+    assert named <= there
+    assert not [body for body in bodies for number in range(50) if f'"n{number}"' in body]
+
+
+# Planted faults: each makes a guard above fail
+
+
+@pytest.mark.parametrize(
+    ("place", "fault", "guard"),
+    [
+        ("pegword.store.session_index_rows.forget_memories", lambda *_: None, "deleted"),
+        ("pegword.services.session_index._keep", lambda *_, **__: None, "stable"),
+        ("pegword.services.session_index._still_right", lambda *_: True, "doubted"),
+        ("pegword.services.session_index._still_right", lambda *_: True, "scope"),
+        ("pegword.services.session_index.memory_rows.still_there", lambda _tx, _slots, ids: ids, "before it was kept"),
+        ("pegword.services.session_index.SessionIndex.names", lambda *_: True, "since"),
+    ],
+    ids=lambda value: value if isinstance(value, str) and "." not in value else "",
+)
+def test_an_index_that_is_not_what_it_says_is_noticed(
+    services: Services,
+    alice: Caller,
+    bob: Caller,
+    session: Session,
+    clock: Clock,
+    monkeypatch: pytest.MonkeyPatch,
+    place: str,
+    fault: Callable[..., object],
+    guard: str,
+) -> None:
+    guards: dict[str, Callable[[], None]] = {
+        "deleted": lambda: test_a_memory_that_is_deleted_leaves_the_index_and_the_store(services, alice, session),
+        "stable": lambda: test_it_stays_the_same_to_the_last_byte_over_a_hundred_turns_with_saves_between(services, alice, session, clock),
+        "doubted": lambda: test_what_may_not_be_shown_any_longer_leaves_the_index(
+            services, alice, session, Changes(confidence=0.0), swept=False
+        ),
+        "scope": lambda: test_a_scope_that_the_session_has_no_longer_leaves_the_index(services, alice, bob),
+        "before it was kept": lambda: test_one_that_names_what_was_deleted_before_it_was_kept_is_not_kept(
+            services, alice, session, monkeypatch
+        ),
+        "since": lambda: test_what_was_saved_or_changed_since_shows_with_its_text(services, alice, session),
+    }
+    monkeypatch.setattr(place, fault)
+
+    with pytest.raises((AssertionError, PegwordError)):
+        guards[guard]()
+
+
+def test_an_index_that_each_process_keeps_for_itself_is_noticed(database: Path | str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who does not look at what was kept answers its own."""
+
+    def hasty(_: SessionIndexes, index: SessionIndex | Made) -> SessionIndex:
+        return index if isinstance(index, SessionIndex) else SessionIndex(index.kept.body, index.kept.versions)
+
+    monkeypatch.setattr(SessionIndexes, "settled", hasty)
+    with pytest.raises(AssertionError, match=r"\(6, 1\) == \(6, \d\)"):
+        check_made_at_once(database, rounds=100)

@@ -73,6 +73,7 @@ class Housekeeper:
         self._queue = threading.Lock()
         self._scopes: dict[str, None] = {}
         self._cut_log = False
+        self._put_off = 0  # how often the database took nothing
         self._wake = threading.Event()
         self._doing = threading.Lock()
         self._rested = threading.Condition()
@@ -95,13 +96,15 @@ class Housekeeper:
         self._wake.set()
 
     def done_within(self, work: Callable[[Tx], None], seconds: float) -> None:
-        """As `later`, and wait until it is done and committed, at most *seconds*; without a thread, do it on this one."""
+        """As `later`, and wait until it is done and committed, at most *seconds*, and no longer when the database takes nothing now;
+        without a thread, do it on this one."""
+        put_off = self._put_off
         self.later(work)
         if self._thread is None:
             self.settle()
             return
         with self._rested:
-            self._rested.wait_for(lambda: not self._waits(work), seconds)
+            self._rested.wait_for(lambda: not self._waits(work) or self._put_off > put_off, seconds)
 
     def due(self, scope_key: str) -> None:
         """The tail of this scope is full, or many of its slots are dead."""
@@ -157,6 +160,7 @@ class Housekeeper:
         """Do what waits; when the database takes nothing now, leave it until the next time, or for good when this is the last."""
         while works := self._first():
             if not self._all(works):
+                self._put_off += 1
                 return
             with self._queue:
                 while self._waiting and self._waiting[0] in works:
