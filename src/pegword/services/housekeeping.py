@@ -18,7 +18,7 @@ from pegword.store.engine import Engine, Tx
 from pegword.store.sweeping import sweep
 
 WAITING_MAX = 1_000
-AT_ONCE = 8  # in one transaction: a save waits for it
+AT_ONCE = 16  # in one transaction: a save waits for it
 SWEEP_EVERY_S = 30.0
 JOIN_S = 8.0
 MARKS_KEPT_US = 366 * 24 * 3_600 * 1_000_000  # longer than any cool-down

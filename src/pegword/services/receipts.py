@@ -9,11 +9,13 @@ from pegword.core import render
 from pegword.core.caller import Caller, Scope, Visible
 from pegword.core.errors import Damaged, NotFound
 from pegword.core.memory import Memory, Version
+from pegword.core.ranking import Part
 from pegword.core.text import Analyser
 from pegword.services.finding import NOT_RANKED, Findings
 from pegword.store import memory_rows, receipt_rows
 from pegword.store.engine import MANY_ROWS, Tx
 
+_JSON = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 CONSIDERED_MAX = 20  # candidates that a receipt keeps
 KEPT_US = 7 * 24 * 3_600 * 1_000_000
 _CHOSEN = ("critical", "newest", "relevant")
@@ -192,7 +194,17 @@ def explain(tx: Tx, receipt: str, caller: Caller, visible: Visible, analyser: An
         scope = Scope.from_key(body["scope_key"])
         shown = body["why"] in _CHOSEN
         considered.append(
-            Considered(memory_id, number, then.name, scope, body["score"], body["why"], shown, tuple(body["parts"]), body["terms"])
+            Considered(
+                memory_id,
+                number,
+                then.name,
+                scope,
+                body["score"],
+                body["why"],
+                shown,
+                tuple(Part(*values)._asdict() for values in body["parts"]),
+                body["terms"],
+            )
         )
         if shown or body["why"] == _OVER_BUDGET:  # what had no room counts too: what always shows shares the room
             notes.append(_note(then, scope, caller, body))
@@ -218,7 +230,7 @@ def _body(
 ) -> str:
     """What a receipt keeps of one memory beside its id and version, as JSON."""
     ranked = position != NOT_RANKED
-    parts = [findings.ranked.part(m, position)._asdict() for m in range(len(findings.messages))] if ranked else []
+    parts = findings.ranked.parts[:, :, position].T.tolist() if ranked else []
     shape = {"verified": read.memory.verified, "always": read.always, "pointer": read.pointer} if read else {}
     return _dumped(
         {
@@ -237,4 +249,4 @@ def _note(then: Version, scope: Scope, caller: Caller, body: Mapping[str, Any]) 
 
 
 def _dumped(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    return _JSON.encode(value)
