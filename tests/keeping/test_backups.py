@@ -1,5 +1,6 @@
 """A backup is one file of one moment, there only when it was tried; and what is put back is what was kept."""
 
+import errno
 import fcntl
 import os
 import threading
@@ -7,10 +8,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import apsw
 import pytest
 
 from pegword.core.caller import GLOBAL, reach
-from pegword.core.errors import Conflict, Damaged, Invalid
+from pegword.core.errors import Conflict, Damaged, Invalid, StorageFull
 from pegword.core.memory import Draft
 from pegword.core.text import Analyser
 from pegword.services import moving
@@ -20,6 +22,7 @@ from pegword.store import migrate
 from pegword.store.engine import Engine, Tx
 from pegword.store.sqlite import SqliteEngine
 from tests.conftest import Clock
+from tests.faults.disk import Disk
 from tests.keeping.conftest import after, fill, rows_of
 from tests.store.test_index import check
 
@@ -185,6 +188,30 @@ def test_what_cannot_be_read_is_named_by_its_table_and_leaves_no_file(store_path
         made(services, tmp_path / "b")
 
     assert [] == [path.name for path in tmp_path.iterdir() if path.name.startswith("b")]
+
+
+def test_a_backup_that_does_not_fit_leaves_nothing_and_says_so(services: Services, alice: Any, tmp_path: Path) -> None:
+    """The store goes on; when there is room, the same command makes the backup."""
+    fill(services)
+
+    def full(action: str, name: str) -> None:
+        if action == "write" and name.startswith("b.partial"):
+            disk.fail(action, errno.ENOSPC)
+
+    disk = Disk(full, over="unix")
+    usual = apsw.vfs_names()[0]
+    apsw.set_default_vfs(disk.name)
+    try:
+        with pytest.raises(StorageFull):
+            made(services, tmp_path / "b")
+    finally:
+        apsw.set_default_vfs(usual)
+        disk.unregister()
+    left = [path.name for path in tmp_path.iterdir() if path.name.startswith("b")]
+    services.memories.save(alice, Draft("goes_on", "walrus", GLOBAL))
+    made(services, tmp_path / "b")
+
+    assert [] == left
 
 
 def test_what_was_deleted_is_not_in_a_backup(services: Services, alice: Any, tmp_path: Path) -> None:

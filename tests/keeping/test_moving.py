@@ -131,6 +131,13 @@ def test_an_unfinished_copy_of_another_store_is_refused(source: Services, target
         move(source.engine, target, Analyser())
 
 
+def test_half_of_a_store_is_not_moved_on(source: Services, target: Engine, small_steps: None, tmp_path: Path, engine_of: Bare) -> None:
+    with pytest.raises(KeyboardInterrupt):
+        move(source.engine, target, Analyser(), after(20))
+    with pytest.raises(Conflict, match="unfinished copy"):
+        move(target, engine_of(tmp_path / "third.db"), Analyser())
+
+
 def test_two_copies_into_one_target_do_not_mix(source: Services, target: Engine, small_steps: None) -> None:
     """Whoever is overtaken stops."""
     overtaken: list[object] = []

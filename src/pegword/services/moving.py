@@ -61,6 +61,7 @@ def move(source: Engine, target: Engine, analyser: Analyser, progress: Progress 
     (`Moved.behind`): the same call again takes over what has changed. Raises `Conflict` for a target that holds anything else, `Damaged`
     when the copy is not what was read.
     """
+    copying.require_whole(source)
     name = name or source.url
     position = copying.begin(target, name)
     with source.read() as tx:

@@ -1,5 +1,6 @@
 """A file that is there whole or not at all: written under another name, private, and given its own name when it is finished."""
 
+import errno
 import fcntl
 import os
 from collections.abc import Iterator
@@ -87,8 +88,14 @@ def _name(partial: Path, path: Path) -> None:
 
 def _flush(path: Path) -> None:
     """Have a file's bytes, or the names in a folder, on disk."""
-    opened = os.open(path, os.O_RDONLY)
+    try:
+        opened = os.open(path, os.O_RDONLY)
+    except PermissionError:  # who may write into a folder need not be able to read it
+        return
     try:
         os.fsync(opened)
+    except OSError as error:
+        if error.errno != errno.EINVAL or not path.is_dir():  # some file systems flush no folders
+            raise
     finally:
         os.close(opened)
