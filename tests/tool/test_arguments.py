@@ -54,6 +54,16 @@ def test_two_words_for_one_thing_must_agree() -> None:
     assert "name and key mean the same and differ; give name once" == refuses(action="get", name="a", key="b")
 
 
+@pytest.mark.parametrize(
+    "arguments", ['{"action": "delete", "name": "a", "name": "b"}', b'{"action": "list", "name": "b", "action": "delete"}']
+)
+def test_one_name_twice_in_a_json_text_must_agree(arguments: str | bytes) -> None:
+    """JSON's readers take the last one, and nobody knows which was meant. The same twice can mean one thing only."""
+    with pytest.raises(Invalid, match=r"^(name|action) is given twice, and differs; give it once$"):
+        read(arguments, ACTIONS, NOW)
+    assert "n" == read('{"action": "get", "name": "n", "name": "n"}', ACTIONS, NOW).name
+
+
 @pytest.mark.parametrize("spelling", ["Name", " name ", "NAME"])
 def test_an_arguments_own_name_may_be_spelt_freely(spelling: str) -> None:
     assert "n" == read({"Action": "get", spelling: "n"}, ACTIONS, NOW).name

@@ -240,6 +240,26 @@ def test_an_answer_of_the_tool_keeps_no_text_of_a_similar_memory_that_was_delete
     assert "first_of_two" not in repr(everything(services))
 
 
+def test_a_kept_report_of_an_import_names_no_memory_that_was_deleted(services: Services, alice: httpx2.Client) -> None:
+    """Its notes hold names: of lines that were skipped, and of those that are about the same memory as another. One without notes stays."""
+    save(alice, f"{WORD}_differs")
+    lines = [f'{{"name": "{WORD}_{name}", "content": "x"}}' for name in ("differs", "doubled", "doubled")]
+
+    def brought(key: str, *lines: str) -> httpx2.Response:
+        headers = {"Idempotency-Key": key, "Content-Type": "application/x-ndjson"}
+        return alice.post(IMPORT, content="\n".join(lines).encode(), headers=headers)
+
+    noted, plain = brought("noted", *lines), brought("plain", '{"name": "stays", "content": "x"}')
+    for name in ("differs", "doubled"):
+        alice.delete(f"{ALL}/{WORD}_{name}")
+    alice.delete(f"{ALL}/stays")
+
+    assert [f"{WORD}_differs", f"{WORD}_doubled"] == [note["name"] for note in noted.json()["notes"]]
+    assert WORD not in repr(everything(services))
+    assert (404, "deleted_since") == ((again := brought("noted", *lines)).status_code, again.json()["code"])
+    assert told(plain) == told(brought("plain", '{"name": "stays", "content": "x"}'))
+
+
 def test_a_failure_of_ours_keeps_neither_the_change_nor_an_answer(
     server: Site, alice: httpx2.Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:

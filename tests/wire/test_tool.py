@@ -156,6 +156,19 @@ def test_the_type_is_spelt_as_the_token_reads_it(server: Site) -> None:
     assert "general" in client.get(PATH).json()["tool"]["function"]["parameters"]["properties"]["type"]["enum"]
 
 
+@pytest.mark.parametrize("workstream_id", ["w" * 257, "w\nv"], ids=["long", "line break"])
+def test_a_workstream_that_cannot_be_is_the_hosts_mistake(alice: httpx2.Client, workstream_id: str) -> None:
+    """It is refused by its own name, in every route that takes one; the model, which cannot mend it, is told nothing."""
+    named = {"session": {"workstream_id": workstream_id}}
+    answers = [
+        alice.post(PATH, json={**named, "arguments": {"action": "list"}}),
+        alice.post("/v1/api/turn", json={**named, "messages": []}),
+        alice.get(PATH, params={"workstream_id": workstream_id}),
+    ]
+
+    assert [(400, "workstream_id")] * 3 == [(answer.status_code, answer.json().get("field")) for answer in answers]
+
+
 def test_unknown_fields_beside_the_arguments_are_warned_of(alice: httpx2.Client) -> None:
     answer = alice.post(PATH, json={"arguments": {"action": "list"}, "colour": "red"}).json()
 

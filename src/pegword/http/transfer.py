@@ -129,6 +129,7 @@ def import_memories(call: Call, spool: Spool, query: ImportQuery) -> Answer:
             not_taken=report.not_taken,
             warnings=[*unknown, *call.warnings],
         ),
+        memories=tuple(report.memory_ids) if report.notes else (),  # only notes hold names
         lasting=not report.dry_run,
     )
 

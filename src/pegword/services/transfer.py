@@ -57,14 +57,16 @@ class Note:
 @dataclass(slots=True)
 class Report:
     """What an import did, or would do. *counts* is by outcome. *notes* are the first `NOTES_MAX` of the lines that were skipped, refused
-    or came with a warning, *notes_left_out* the number of the others. *not_taken* counts, by field, the claims that the importer may not
-    make; *unknown* the fields that mean nothing here, the first `UNKNOWN_MAX` of them."""
+    or came with a warning, *notes_left_out* the number of the others. *memory_ids* are those of the memories that the lines were about, as
+    far as they are stored. *not_taken* counts, by field, the claims that the importer may not make; *unknown* the fields that mean nothing
+    here, the first `UNKNOWN_MAX` of them."""
 
     dry_run: bool
     counts: dict[str, int] = field(default_factory=lambda: dict.fromkeys(OUTCOMES, 0))
     not_taken: dict[str, int] = field(default_factory=dict)
     notes: list[Note] = field(default_factory=list)
     notes_left_out: int = 0
+    memory_ids: list[str] = field(default_factory=list)
     unknown: dict[str, int] = field(default_factory=dict)
 
     @property
@@ -75,6 +77,8 @@ class Report:
     def add(self, result: "_Result") -> None:
         """Take in what became of one line."""
         self.counts[result.outcome] += 1
+        if result.memory_id:
+            self.memory_ids.append(result.memory_id)
         for name in result.line.unknown if isinstance(result.line, Line) else ():
             if name in self.unknown or len(self.unknown) < UNKNOWN_MAX:
                 self.unknown[name] = self.unknown.get(name, 0) + 1
@@ -94,6 +98,7 @@ class _Result:
     reason: str = ""
     not_taken: tuple[str, ...] = ()
     due: str = ""
+    memory_id: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,13 +200,14 @@ class Transfer:
 
     def _bring(self, tx: Tx, caller: Caller, one: _Ready, policy: str) -> _Result:
         """Write one line, if it is to be written, over the very memory that it was judged by."""
-        line = one.line
+        line, there = one.line, ""
         for _ in range(_ATTEMPTS_MAX):
             try:
                 stored = memory_rows.by_name(tx, one.draft.scope, one.draft.name, one.draft.shelf)
+                there = "" if stored is None else stored.memory_id
                 outcome, reason = _judged(stored, one, policy)
                 if outcome not in (CREATED, UPDATED):
-                    return _Result(line, outcome, reason)
+                    return _Result(line, outcome, reason, memory_id=there)
                 saved, due = self._writing.put(
                     tx, caller, replace(one.draft, expected_version=0 if stored is None else stored.version), IMPORT, trust=one.trust,
                     new_id=self._id_for(tx, caller, line) if stored is None else "",
@@ -211,11 +217,12 @@ class Transfer:
             except Unavailable:
                 raise
             except PegwordError as error:
-                return _Result(line, REFUSED, str(error))
+                return _Result(line, REFUSED, str(error), memory_id=there)
             warnings = [warning for warning in (*saved.warnings, one.warning) if warning and warning not in one.trust.warnings]
             key = saved.memory.scope.key if due else ""
-            return _Result(line, saved.outcome, "; ".join(warnings), claims_not_taken(caller, line, one.trust), key)
-        return _Result(line, SKIPPED, "somebody else kept changing it")
+            not_taken = claims_not_taken(caller, line, one.trust)
+            return _Result(line, saved.outcome, "; ".join(warnings), not_taken, key, saved.memory.memory_id)
+        return _Result(line, SKIPPED, "somebody else kept changing it", memory_id=there)
 
     def _would(self, tx: Tx, one: "_Ready | _Result", caller: Caller, policy: str) -> _Result:
         """What `_bring` would do."""

@@ -103,12 +103,21 @@ def _object(arguments: object) -> Mapping[Any, Any]:
         if len(arguments) > ARGUMENTS_CHARS_MAX:
             raise Invalid(f"the arguments exceed {ARGUMENTS_CHARS_MAX} characters", field="arguments")
         try:
-            arguments = json.loads(arguments)
+            arguments = json.loads(arguments, object_pairs_hook=_pairs)
         except (ValueError, RecursionError):
             raise Invalid('the arguments are not valid JSON; send an object such as {"action": "list"}', field="arguments") from None
     if not isinstance(arguments, Mapping):
         raise Invalid(f'the arguments must be an object such as {{"action": "list"}}: they are {_what(arguments)}', field="arguments")
     return arguments
+
+
+def _pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object of a JSON text. One name that stands there twice and says different things is refused."""
+    read: dict[str, Any] = {}
+    for name, value in pairs:
+        if read.setdefault(name, value) != value:
+            raise Invalid(f"{_shown(name)} is given twice, and differs; give it once", field=_shown(name))
+    return read
 
 
 def _given(arguments: Mapping[Any, Any]) -> tuple[dict[str, Any], list[str]]:
