@@ -1,6 +1,8 @@
 """The Idempotency-Key: a write that is asked for twice is done once, and answered the same."""
 
+import json
 import re
+import socket
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -10,7 +12,7 @@ import httpx2
 import pytest
 
 from pegword.core.caller import GLOBAL, Caller, reach
-from pegword.core.errors import Invalid
+from pegword.core.errors import Invalid, Unavailable
 from pegword.core.memory import Draft
 from pegword.http import app, shapes
 from pegword.services.bundle import Services
@@ -177,6 +179,55 @@ def test_fifty_tries_at_once_make_one_memory_and_one_version(server: Site, alice
     assert 1 == len(set(answers))
     assert (200, '"2"') == (answers[0][0], answers[0][2])
     assert (1, 2) == (alice.get(ALL).json()["total"], version(alice))
+
+
+def test_clients_that_hang_up_at_once_and_try_again_make_one_version(server: Site, alice: httpx2.Client) -> None:
+    """Whether what they left behind is done before, between or after the tries that wait for an answer."""
+    save(alice, content="before")
+    body = json.dumps(SAVE).encode()
+    head = (
+        f"POST {ALL} HTTP/1.1\r\nHost: localhost\r\nAuthorization: {alice.headers['Authorization']}\r\nContent-Type: application/json\r\n"
+        f"Idempotency-Key: first-try\r\nContent-Length: {len(body)}\r\n\r\n"
+    )
+    many = server.client(alice.headers["Authorization"].removeprefix("Bearer "), limits=httpx2.Limits(max_connections=25))
+    answers: list[tuple[int, bytes, str | None]] = []
+
+    def hang_up() -> None:
+        with socket.create_connection(("127.0.0.1", server.port)) as connection:
+            connection.sendall(head.encode() + body)
+
+    threads = [threading.Thread(target=work) for _ in range(25) for work in (hang_up, lambda: answers.append(told(post(many))))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    assert 25 == len(answers)
+    assert 1 == len(set(answers))
+    assert 2 == version(alice)
+
+
+def test_a_save_that_is_in_doubt_is_answered_at_the_second_try(
+    server: Site, services: Services, alice: httpx2.Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The commit may have come through although nobody heard of it: then the second try is its answer, else it is the first."""
+    write = services.engine.write
+
+    def after(work: Callable[[Any], Any]) -> Any:
+        write(work)
+        raise Unavailable("it is not known whether this was done", code="in_doubt")
+
+    def instead(work: Callable[[Any], Any]) -> Any:
+        raise Unavailable("it is not known whether this was done", code="in_doubt")
+
+    for name, lost in (("came_through", after), ("did_not", instead)):
+        with monkeypatch.context() as planted:
+            planted.setattr(services.engine, "write", lost)
+            doubt = post(alice, name, name=name)
+        again = post(alice, name, name=name)
+
+        assert (503, "in_doubt") == (doubt.status_code, doubt.json()["code"])
+        assert (201, "created", 1) == (again.status_code, again.json()["outcome"], again.json()["version"])
 
 
 @pytest.mark.parametrize(
