@@ -163,6 +163,7 @@ def build_services(
             housekeeper,
             Health(engine, clock=clock),
             clock,
+            keeper,
             on,
         )
 

@@ -9,6 +9,7 @@ from pegword.core.caller import GLOBAL, Caller, Visible
 from pegword.core.errors import StorageFull, Unavailable, VersionMismatch
 from pegword.core.memory import Draft, Memory
 from pegword.services.bundle import Services
+from pegword.services.once import Asked, Kept, once
 from pegword.services.together import together
 from pegword.store.postings import TAIL_MAX
 from tests.conftest import Statements
@@ -35,6 +36,32 @@ def test_each_gets_its_own_outcome_and_what_failed_takes_nobody_with_it(services
     assert ("a", 1) == (first.name, second.current)  # type: ignore[union-attr]
     assert "b" == third.name  # type: ignore[union-attr]
     assert {"a": 1, "b": 1} == stored(services, alice)
+
+
+def test_what_is_done_once_among_them_asks_for_nothing_before_the_commit(
+    services: Services, alice: Caller, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The log is cut when the deleted text is deleted, not while it may still come back."""
+    told: list[str] = []
+    services.memories.save(alice, Draft("a", "We deploy on Tuesdays.", GLOBAL))
+    write = services.engine.write
+
+    def noted(work: Callable[[Any], Any]) -> Any:
+        result = write(work)
+        told.append("committed")
+        return result
+
+    def delete(inner: Services) -> Kept:
+        inner.memories.delete(alice, GLOBAL, "a")
+        return Kept(200, (), b"gone")
+
+    monkeypatch.setattr(services.housekeeper, "deleted", lambda: told.append("asked"))
+    monkeypatch.setattr(services.engine, "write", noted)
+    gone: list[Callable[[Services], Any]] = [lambda on: once(on, Asked("id", "print"), delete)] * 2
+    first, second, _ = together(services, [*gone, saving(alice, "b")])
+
+    assert ["committed", "asked"] == told
+    assert (200, (), b"gone") == (first.status, first.headers, first.body) == (second.status, second.headers, second.body)
 
 
 def test_what_one_wrote_before_it_failed_is_undone(services: Services, alice: Caller) -> None:

@@ -22,7 +22,7 @@ from pegword.store.engine import Engine
 class Services:
     """An opened store. Close it: what waits is then done, and the file is given back. *clock* gives microseconds since 1970.
 
-    *on* makes the same services on another engine, which ask another keeper for what is done later.
+    *on* makes the same services on another engine, which ask another *keeper* for what is done later.
     """
 
     engine: Engine
@@ -39,6 +39,7 @@ class Services:
     housekeeper: Housekeeper
     health: Health
     clock: Callable[[], int]
+    keeper: Keeper
     on: Callable[[Engine, Keeper], "Services"]
 
     def close(self) -> None:

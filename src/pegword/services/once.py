@@ -135,13 +135,13 @@ class Errands:
         self._deleted = False
 
     def hand_on(self, services: Services) -> None:
-        """Ask the housekeeper of *services* for all of it."""
+        """Ask the keeper of *services* for all of it: the housekeeper, or who notes it for the transaction around this one."""
         for work in self._works:
-            services.housekeeper.later(work)
+            services.keeper.later(work)
         for scope_key in self._due:
-            services.housekeeper.due(scope_key)
+            services.keeper.due(scope_key)
         if self._deleted:
-            services.housekeeper.deleted()
+            services.keeper.deleted()
 
 
 def _digest(parts: Iterable[bytes]) -> str:
