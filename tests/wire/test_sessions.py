@@ -149,3 +149,16 @@ def test_a_workstream_is_deleted_with_its_memories_when_that_is_said(alice: http
     assert 404 == alice.delete(path).status_code
     assert 0 == alice.get("/v1/api/memories").json()["total"]
     assert 1 == bob.get("/v1/api/memories").json()["total"]
+
+
+@pytest.mark.parametrize("name", ["n" * 65, "sam\u200b"], ids=["long", "invisible"])
+def test_what_can_be_no_users_name_is_refused_under_its_own_field(host: httpx2.Client, name: str) -> None:
+    """In every route that names a user in its body; `name` is a field of none of them."""
+    asked: list[tuple[str, dict[str, Any]]] = [
+        ("/v1/api/sessions", {"user": name}),
+        ("/v1/api/shared", {"kind": "project", "title": "Roof", "members": [{"user": name}]}),
+    ]
+    answers = [host.post(path, json=body) for path, body in asked]
+
+    assert [(400, "user"), (400, "members")] == [(answer.status_code, answer.json()["field"]) for answer in answers]
+    assert all(answer.json()["error"].startswith(f"{answer.json()['field']}: a user's name ") for answer in answers)

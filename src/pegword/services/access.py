@@ -116,8 +116,11 @@ class Access:
 
 
 def found_user(tx: Tx, name: str, field: str = "user") -> User:
-    """The user of that name, however written, in an open transaction. Raises `NotFound` naming *field*."""
-    user = access_rows.user_by_name(tx, folded(_checked_name(name)))
+    """The user of that name, however written, in an open transaction. Raises `NotFound`, or `Invalid` for no name, naming *field*."""
+    try:
+        user = access_rows.user_by_name(tx, folded(_checked_name(name)))
+    except Invalid as error:
+        raise Invalid(f"{field}: a user's {error}", field=field, code=error.code) from None
     if user is None:
         raise NotFound(f"there is no user '{name}'; add one with: pegword user add {name}", field=field)
     return user
