@@ -23,11 +23,12 @@ def progress_bar() -> Iterator[Progress]:
         doing = ""
 
         def show(what: str, done: int, of: int) -> None:
-            nonlocal doing
+            nonlocal doing, task
             if what != doing:
                 doing = what
-                bar.reset(task, description=what, total=of or None)
-            bar.update(task, completed=done, total=of or None)
+                bar.remove_task(task)
+                task = bar.add_task(what, total=of or None)
+            bar.update(task, completed=done)
 
         yield show
 

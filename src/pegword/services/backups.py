@@ -15,7 +15,8 @@ from pegword.core.errors import Conflict, Damaged, Invalid
 from pegword.core.memory import SECOND_US
 from pegword.core.text import Analyser
 from pegword.services import moving
-from pegword.services.moving import Moved, Prints, Progress, Steps, nothing
+from pegword.services.moving import Moved, Prints
+from pegword.services.progress import Progress, Steps, nothing
 from pegword.services.sound import faults_of_index, faults_of_rows
 from pegword.store import copying, fact_rows, files
 from pegword.store.copying import BACKUP, TABLES, require_whole

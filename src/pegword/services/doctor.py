@@ -15,6 +15,8 @@ from pegword.core.memory import SECOND_US
 from pegword.core.text import Analyser, Document
 from pegword.services.diagnosis import ERROR, NOTE, OK, WARNING, Finding
 from pegword.services.doctor_file import file_findings
+from pegword.services.progress import Progress, Steps, nothing
+from pegword.services.sound import HOLDING
 from pegword.store import copying, index_check, soundness
 from pegword.store.copying import TABLES, Table
 from pegword.store.engine import Engine
@@ -29,9 +31,6 @@ CLOCK_LEAST_US = 1_735_689_600 * SECOND_US  # 2025: no clock that goes right is 
 _RESTORE = "put a backup back: pegword restore FILE --to URL"
 _REINDEX = "pegword reindex --all"
 
-# Told what is being done, how much of it is done, and of how much (0: nobody knows).
-Progress = Callable[[str, int, int], None]
-
 
 @dataclass(frozen=True, slots=True)
 class Doctor:
@@ -44,7 +43,7 @@ class Doctor:
     clock: Callable[[], int]
     chance: Callable[[], str]
 
-    def examine(self, *, whole: bool = False, progress: Progress = lambda *_: None) -> list[Finding]:
+    def examine(self, *, whole: bool = False, progress: Progress = nothing) -> list[Finding]:
         """Every finding, in the order of the checks. *whole*: look at every memory, version and posting, not at a sample of them."""
         found: list[Finding] = []
         if isinstance(self.database, Path):
@@ -139,8 +138,9 @@ class Doctor:
         def postings() -> list[Finding]:
             wrong: list[str] = []
             with engine.read() as tx:
-                for scope, low, high in self._parts(scopes, whole, progress):
-                    index_check.postings(tx, scope, self._document, wrong.append, low=low, high=high)
+                step = Steps(progress, HOLDING, sum(scope.n for scope in scopes) if whole else SAMPLED_MEMORIES)
+                for scope, low, high in self._parts(scopes, whole):
+                    index_check.postings(tx, scope, self._document, wrong.append, low=low, high=high, progress=step)
                     if len(wrong) >= soundness.NAMED_MAX:
                         break
             says = f"{'all' if self._looks_at_all(scopes, whole) else 'a sample'} of them agree with the memories"
@@ -159,17 +159,13 @@ class Doctor:
     def _looks_at_all(self, scopes: list[Indexed], whole: bool) -> bool:
         return whole or sum(scope.n for scope in scopes) <= SAMPLED_MEMORIES
 
-    def _parts(self, scopes: list[Indexed], whole: bool, progress: Progress) -> Iterator[tuple[Indexed, int, int]]:
+    def _parts(self, scopes: list[Indexed], whole: bool) -> Iterator[tuple[Indexed, int, int]]:
         """What of the index is looked at: scopes, and in each the slots from one up to another (0: all)."""
         known = [scope for scope in scopes if scope.n and scope.analyser == self.analyser.name]
-        total = sum(scope.n for scope in known)
         if self._looks_at_all(known, whole):
-            done = 0
-            for scope in known:
-                progress("holding the index against the memories", done, total)
-                yield scope, 0, 0
-                done += scope.n
+            yield from ((scope, 0, 0) for scope in known)
             return
+        total = sum(scope.n for scope in known)
         for _ in range(SAMPLED_MEMORIES // SAMPLED_AT_ONCE):
             number = int(self.chance().replace("-", ""), 16)
             at = number % total

@@ -1,18 +1,17 @@
 """A whole store carried to another database, of the same kind or of another, and held against the original row by row."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from pegword.core.errors import Damaged
 from pegword.core.text import Analyser
+from pegword.services.progress import Progress, Steps, nothing
 from pegword.services.reindexing import Reindexer
 from pegword.services.sound import faults_of_index, faults_of_rows
 from pegword.store import copying
 from pegword.store.copying import MOVING, TABLES, Fingerprint, Table
 from pegword.store.engine import Engine, Tx
 
-# Told what is being done, how much of it is done, and of how much.
-Progress = Callable[[str, int, int], None]
 Prints = Mapping[str, tuple[Fingerprint, Fingerprint]]
 
 
@@ -31,25 +30,6 @@ class Moved:
     def said(self) -> str:
         """How much that is, for a reader."""
         return copying.said(self.tables)
-
-
-class Steps:
-    """Adds up steps for a *progress* that is told *what*, how much and of how much."""
-
-    def __init__(self, progress: Progress, what: str, total: int, done: int = 0) -> None:
-        self._progress = progress
-        self._what = what
-        self._total = total
-        self._done = done
-        self(0)
-
-    def __call__(self, step: int) -> None:
-        self._done = min(self._total, self._done + step)
-        self._progress(self._what, self._done, self._total)
-
-
-def nothing(_what: str, _done: int, _of: int) -> None:
-    """Progress that tells nobody."""
 
 
 def move(source: Engine, target: Engine, analyser: Analyser, progress: Progress = nothing, *, name: str = "") -> Moved:

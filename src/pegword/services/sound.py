@@ -1,15 +1,12 @@
 """Whether all that is stored is sound, as far as a program can tell: for copies before they count, and for whoever asks."""
 
-from collections.abc import Callable
-
 from pegword.core.text import Analyser, Document
+from pegword.services.progress import Progress, Steps
 from pegword.store import index_check, soundness
 from pegword.store.engine import Tx
 
 FAULTS_TOLD_MAX = 20
-
-# Told what is being done, how much of it is done, and of how much.
-Progress = Callable[[str, int, int], None]
+HOLDING = "holding the index against the memories"
 
 
 def faults_of_rows(tx: Tx, progress: Progress) -> list[str]:
@@ -33,12 +30,10 @@ def faults_of_index(tx: Tx, analyser: Analyser, progress: Progress) -> list[str]
 
     faults: list[str] = []
     scopes = index_check.sums(tx, faults.append)
-    done, total = 0, sum(scope.n for scope in scopes)
+    step = Steps(progress, HOLDING, sum(scope.n for scope in scopes))
     for scope in scopes:
-        progress("holding the index against the memories", done, total)
         if scope.analyser == analyser.name:
-            index_check.postings(tx, scope, analyse, faults.append)
-        done += scope.n
+            index_check.postings(tx, scope, analyse, faults.append, progress=step)
         if len(faults) >= FAULTS_TOLD_MAX:
             break
     return faults[:FAULTS_TOLD_MAX]

@@ -99,11 +99,21 @@ def sums(tx: Tx, wrong: Callable[[str], None]) -> list[Indexed]:
     return scopes
 
 
-def postings(tx: Tx, scope: Indexed, analyse: Analyse, wrong: Callable[[str], None], *, low: int = 0, high: int = 0) -> int:
+def postings(
+    tx: Tx,
+    scope: Indexed,
+    analyse: Analyse,
+    wrong: Callable[[str], None],
+    *,
+    low: int = 0,
+    high: int = 0,
+    progress: Callable[[int], None] = lambda _: None,
+) -> int:
     """Hold the postings of *scope* against its memories, of all slots or of those from *low* up to but not *high*; how many memories
-    those are. A memory that does not match its hash is left out: what the index knows of it is from its old text."""
+    those are. *progress* is told of each. A memory that does not match its hash is left out: what the index knows of it is from its old
+    text."""
     part = _Part(low, high or scope.next_slot, whole=not high)
-    count = part.expect(tx, scope.key, analyse)
+    count = part.expect(tx, scope.key, analyse, progress)
     part.read_tail(tx, scope.key)
     try:
         part.read_blocks(tx, scope.key)
@@ -132,11 +142,12 @@ class _Part:
         self._unknown: list[int] = []
         self._numbers: dict[str, int] = {}
 
-    def expect(self, tx: Tx, key: str, analyse: Analyse) -> int:
+    def expect(self, tx: Tx, key: str, analyse: Analyse, progress: Callable[[int], None]) -> int:
         """Read the memories; how many there are."""
         count = 0
         for slot, *row in self._memories(tx, key):
             count += 1
+            progress(1)
             if not row:
                 self._unknown.append(slot)
                 continue
