@@ -155,6 +155,15 @@ def test_what_always_shows_loses_its_description_before_its_text() -> None:
     assert (True, "…</memory>") == ("never push to main" in cut, cut.splitlines()[2][-10:])
 
 
+def test_where_there_is_room_for_one_that_always_shows_it_is_the_first() -> None:
+    """The shares of three are too small for any; what stands first takes of the room of the others, and not the last of them all of it."""
+    rules = [note("never push to main", name=name, always=True) for name in ("first", "second", "third")]
+    result = block(rules, budget_chars=200, preview_chars=0, weights={}, analyser=ANALYSER)
+
+    assert (True, False, False) == result.shown
+    assert 200 >= len(result.text)
+
+
 def test_where_there_is_no_room_at_all_it_is_left_out_and_told() -> None:
     result = block([note("text", name="n" * 256, always=True)], budget_chars=200, preview_chars=0, weights={}, analyser=ANALYSER)
 

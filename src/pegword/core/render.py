@@ -89,7 +89,7 @@ def block(notes: Sequence[Note], *, budget_chars: int, preview_chars: int, weigh
         line = _line(note, content)
         if note.always and len(line) > room:
             line = _cut_to(note, content, room, weights, analyser)
-        shown.append(len(line) <= room)
+        shown.append(len(line) <= left)  # what cannot be cut to its share takes of the room of those after it
         if shown[-1]:
             left -= len(line)
             lines.append(line)
