@@ -6,7 +6,8 @@ from pegword.core.caller import Caller, Visible, scope_of, scopes_of, session_sc
 from pegword.core.errors import Conflict, NotFound
 from pegword.core.memory import NEVER, Draft
 from pegword.services.bundle import Services
-from pegword.store import removing
+from pegword.store import folding, removing
+from pegword.store.engine import Engine
 from tests.conftest import Clock
 
 SECRET = "quokka"
@@ -120,6 +121,26 @@ def test_what_is_saved_meanwhile_stays(services: Services, alice: Caller, clock:
     with services.engine.read() as tx:
         assert [] == tx.rows("SELECT term FROM ix_block WHERE scope_key = ? AND term = 'number'", (key,))
         assert [] == removing.pending(tx)
+
+
+def test_who_asks_anew_while_an_earlier_removal_ends_is_not_forgotten(
+    services: Services, alice: Caller, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was saved in between goes as well: whoever comes to the end first looks whether more is to go."""
+    key = fill(services, alice, "ws1", 9)
+    scope, rebuild = scope_of(alice, "workstream", "ws1"), folding.rebuild
+
+    def meanwhile(engine: Engine, scope_key: str) -> None:
+        rebuild(engine, scope_key)
+        monkeypatch.setattr(folding, "rebuild", rebuild)
+        services.memories.save(alice, Draft("late", SECRET, scope))
+        services.engine.write(lambda tx: removing.ask(tx, key, services.clock()))
+
+    monkeypatch.setattr(folding, "rebuild", meanwhile)
+    services.removing.workstream(alice, "ws1", with_memories=True)
+    removing.run(services.engine, key, lambda _: None)
+
+    assert {} == left(services, key)
 
 
 def test_a_project_is_gone_for_everybody_from_the_first_step(services: Services, alice_herself: Caller, bob: Caller) -> None:

@@ -79,13 +79,16 @@ def pending(tx: Tx) -> list[str]:
 
 def run(engine: Engine, scope_key: str, progress: Callable[[int], None]) -> None:
     """Do, or go on with, what `ask` wrote down. *progress* is told after each step how many memories went since the last."""
-    while (batch := engine.write(partial(_remove_some, scope_key=scope_key))).removed:
-        progress(batch.removed)
-    if batch.asked:
+    finished = False
+    while not finished:
+        while (batch := engine.write(partial(_remove_some, scope_key=scope_key))).removed:
+            progress(batch.removed)
+        if not batch.asked:
+            return
         while engine.write(partial(_drop_some_blocks, scope_key=scope_key)):
             pass
         folding.rebuild(engine, scope_key)  # where something was saved meanwhile, its postings stay
-        engine.write(lambda tx: _finish(tx, scope_key))
+        finished = engine.write(lambda tx: _finish(tx, scope_key))
 
 
 def _remove_some(tx: Tx, scope_key: str) -> _Batch:
@@ -120,9 +123,14 @@ def _drop_some_blocks(tx: Tx, scope_key: str) -> bool:
     return False
 
 
-def _finish(tx: Tx, scope_key: str) -> None:
-    """Nothing is left of what was to go: forget that it was asked for, and the scope itself where it is empty."""
+def _finish(tx: Tx, scope_key: str) -> bool:
+    """Forget that it was asked for, and the scope itself where it is empty; False when something is to go again: since the last look
+    somebody has asked anew, for what was saved meanwhile."""
     tx.alone(scope_key)
+    for before, asked_at in tx.rows(_ASKED, (scope_key,)):
+        if tx.rows(_COUNT, {"key": scope_key, "before": before, "asked_at": asked_at})[0][0]:
+            return False
     tx.run(_EMPTY, (scope_key,))
     tx.run(_DONE, (scope_key,))
     sharing_rows.forget(tx, scope_key)
+    return True
