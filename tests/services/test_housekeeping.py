@@ -6,12 +6,15 @@ from functools import partial
 
 import pytest
 
+from pegword.core.caller import GLOBAL, Caller, Session
 from pegword.core.errors import Busy, Unavailable
+from pegword.core.memory import Draft
 from pegword.services.bundle import Services
+from pegword.services.housekeeping import InScopes
 from pegword.store import session_index_rows
 from pegword.store.engine import Tx
 from pegword.store.session_index_rows import Kept
-from tests.conftest import Clock
+from tests.conftest import Clock, Statements
 
 
 def test_what_the_database_does_not_take_now_waits(services: Services, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -49,6 +52,41 @@ def test_only_so_much_waits(services: Services) -> None:
     services.housekeeper.settle()
 
     assert list(range(500, 1_500)) == done
+
+
+def _patched_beside(services: Services, monkeypatch: pytest.MonkeyPatch, held: list[str]) -> None:
+    """Let *held* be told of every scope that is held beside others."""
+    monkeypatch.setattr(services.engine.write(type), "beside", lambda _, name: held.append(f"beside {name}"))
+
+
+def test_works_that_share_a_transaction_hold_all_scopes_before_the_first_is_done(
+    services: Services, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In order: so that nobody who has a scope waits for a row while the row's holder waits for the scope."""
+    done: list[str] = []
+    _patched_beside(services, monkeypatch, done)
+    services.housekeeper.later(lambda _: done.append("row"))
+    services.housekeeper.later(InScopes(lambda _: done.append("second"), ("w:2",)))
+    services.housekeeper.later(InScopes(lambda _: done.append("third"), ("g", "w:2")))
+    services.housekeeper.settle()
+
+    assert ["beside g", "beside w:2", "row", "second", "third"] == done
+
+
+def test_what_reads_and_turns_leave_to_be_done_holds_scopes_before_rows(
+    services: Services, alice: Caller, statements: Statements, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An access is counted in the transaction that keeps the receipt of a later turn."""
+    memory = services.memories.save(alice, Draft("a", "the deploy", GLOBAL)).memory
+    services.housekeeper.settle()
+    services.memories.get_by_id(alice, memory.memory_id)
+    services.turns.turn(alice, Session(), [{"role": "user", "content": "deploy"}])
+    statements.seen.clear()
+    _patched_beside(services, monkeypatch, statements.seen)
+    services.housekeeper.settle()
+    order = [sql.split()[0] for sql in statements.seen if sql.startswith(("beside", "UPDATE structured_memories"))]
+
+    assert ["beside", "UPDATE"] == order[:2]
 
 
 def test_a_log_that_could_not_be_cut_is_cut_later(services: Services, monkeypatch: pytest.MonkeyPatch, clock: Clock) -> None:

@@ -8,13 +8,14 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 from typing import Protocol
 
 from pegword.core.errors import PegwordError, Unavailable
 from pegword.store import folding, nudge_rows, once_rows, receipt_rows, session_index_rows
-from pegword.store.engine import Engine, Tx
+from pegword.store.engine import MANY_ROWS, Engine, Tx
 from pegword.store.sweeping import sweep
 
 WAITING_MAX = 1_000
@@ -24,6 +25,20 @@ JOIN_S = 8.0
 MARKS_KEPT_US = 366 * 24 * 3_600 * 1_000_000  # longer than any cool-down
 
 _log = logging.getLogger("pegword.housekeeping")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class InScopes:
+    """*work* that holds the scopes of these keys `beside` others. Where several works share a transaction, all scopes are held before the
+    first of them changes anything: who waits for a scope with a memory's row in hand would wait for whoever has the scope and wants the
+    row."""
+
+    work: Callable[[Tx], None]
+    scopes: Sequence[str]
+
+    def __call__(self, tx: Tx) -> None:
+        """Do the work."""
+        self.work(tx)
 
 
 class Keeper(Protocol):
@@ -186,7 +201,7 @@ class Housekeeper:
     def _all(self, works: Sequence[Callable[[Tx], None]]) -> bool:
         """Do *works* in one transaction, or, when one of them fails, each in its own. False when the database takes nothing now."""
         try:
-            self._engine.write(lambda tx: [work(tx) for work in works])
+            self._engine.write(partial(_in_one, works=works))
         except Unavailable as error:
             _log.warning("housekeeping put off: %s", error)
             return False
@@ -228,3 +243,14 @@ class Housekeeper:
         except BaseException:
             _log.exception("housekeeping failed")
         return True
+
+
+def _in_one(tx: Tx, works: Sequence[Callable[[Tx], None]]) -> None:
+    """Do *works*, all that they hold first."""
+    scopes = {key for work in works if isinstance(work, InScopes) for key in work.scopes}
+    if scopes:
+        tx.alone(MANY_ROWS)
+    for key in sorted(scopes):
+        tx.beside(key)
+    for work in works:
+        work(tx)

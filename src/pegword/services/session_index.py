@@ -15,7 +15,7 @@ from pegword.core.caller import Caller, Session, Visible, session_scope
 from pegword.core.errors import Invalid
 from pegword.core.memory import Memory
 from pegword.core.session_index import ENTRY_CHARS_MIN, Entry, listing
-from pegword.services.housekeeping import Keeper
+from pegword.services.housekeeping import InScopes, Keeper
 from pegword.store import memory_rows, session_index_rows
 from pegword.store.engine import MANY_ROWS, Engine, Tx
 from pegword.store.session_index_rows import KEPT_US, Kept
@@ -109,7 +109,7 @@ class SessionIndexes:
         database does not take until then is answered all the same, and kept later."""
         if isinstance(index, SessionIndex):
             return index
-        self._housekeeper.done_within(partial(_keep, made=index), WAIT_S)
+        self._housekeeper.done_within(InScopes(partial(_keep, made=index), index.asked.visible.keys), WAIT_S)
         now = self._clock()
         with self._engine.read() as tx:
             kept = session_index_rows.get(tx, index.asked.key, now)
