@@ -247,6 +247,11 @@ def test_a_closed_engine_says_so(engine: PostgresEngine) -> None:
         (lambda _: "postgresql://somebody:hush@127.0.0.1:1/none", "somebody:***@127.0.0.1"),
         (lambda _: "postgresql://somebody@127.0.0.1:1/none?password=hush", "password=***"),
         (lambda _: "postgresql://[", "postgresql://["),
+        (lambda _: "postgresql://somebody@127.0.0.1:1/none?sslpassword=hush", "sslpassword=***"),
+        (lambda _: "postgresql://somebody:a@hush:5@127.0.0.1:1/none", "%40"),
+        (lambda _: "postgresql://somebody:a@hush@127.0.0.1:1/none", "%40"),
+        (lambda _: "postgresql://somebody:1/hush@127.0.0.1:1/none", "%2F"),
+        (lambda _: "postgresql://somebody:%zzhush@127.0.0.1:1/none", "percent-encoded"),
     ],
 )
 def test_a_server_that_cannot_be_had_is_one_sentence_without_the_password(

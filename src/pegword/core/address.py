@@ -2,7 +2,10 @@
 
 import re
 
-_PASSWORD = re.compile(r"(://[^:/?@]*):.*@|([?&]password=)[^&]*")
+# In the address itself, as a parameter of it, or where somebody wrote parameters instead of an address.
+_PASSWORD = re.compile(
+    r"(://[^:/?@]*):.*@|((?:password|oauth_client_secret|scram_client_key|scram_server_key)=)(?:'[^']*'|[^&\s]*)", re.IGNORECASE
+)
 
 
 def without_password(url: str) -> str:

@@ -269,6 +269,7 @@ class PostgresEngine:
 
     def _look(self, url: str, notice: Callable[[str], None]) -> None:
         """Refuse a server that cannot serve, and say of one that can what makes it less than safe."""
+        _check_address(url, self.url)
         try:
             with psycopg.connect(url, autocommit=True, connect_timeout=CONNECT_WAIT_S) as connection:
                 version = connection.info.server_version // 10_000
@@ -291,6 +292,21 @@ class _Again(Exception):
     def __init__(self, meaning: Exception) -> None:
         super().__init__(str(meaning))
         self.meaning = meaning
+
+
+def _check_address(url: str, shown: str) -> None:
+    """Refuse an address that cannot be read as it was meant, in words that hold nothing of a password in it."""
+    try:
+        read = psycopg.conninfo.conninfo_to_dict(url)
+    except psycopg.ProgrammingError as error:
+        detail = sub('"[^"]*"', '"…"', str(error).strip())
+        raise Invalid(f"{shown} cannot be opened: {detail}", field="database") from None
+    cut = f"{read.get('host', '')}{read.get('port', '')}{'' if '%40' in url else read.get('dbname', '')}"
+    if "@" in cut:  # a password was taken to end before it does, and its rest for a host, a port or a database
+        raise Invalid(
+            f"{shown} cannot be opened: in the name or the password of an address, write @ as %40, / as %2F, : as %3A and % as %25",
+            field="database",
+        )
 
 
 def _watched(url: str) -> Mapping[str, str]:
