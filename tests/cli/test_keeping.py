@@ -57,6 +57,30 @@ def test_replacing_says_where_the_old_is(cli: Cli, tmp_path: Path) -> None:
     assert 2 == cli.ok("list", "--database", f"sqlite://{done['replaced']}", "--json").json["total"]
 
 
+def test_a_wrong_name_of_a_backup_leaves_no_empty_store_behind(cli: Cli, tmp_path: Path) -> None:
+    """A server started on that would look as if everything were lost."""
+    (tmp_path / "torn").write_bytes(b"no database")
+    codes = [cli("restore", str(tmp_path / name), "--to", f"sqlite://{tmp_path}/new.db").code for name in ("absent", "torn")]
+
+    assert 0 not in codes
+    assert not (tmp_path / "new.db").exists()
+
+
+@pytest.mark.parametrize("link", [False, True])
+def test_a_backup_is_not_put_back_into_itself(cli: Cli, tmp_path: Path, link: bool) -> None:
+    """Under another name neither: the backup is never changed."""
+    cli.ok("save", "lamp", "The lamp is green.")
+    cli.ok("backup", str(tmp_path / "kept"))
+    target = tmp_path / ("other" if link else "kept")
+    if link:
+        target.hardlink_to(tmp_path / "kept")
+    before = (tmp_path / "kept").read_bytes()
+    refused = cli("restore", str(tmp_path / "kept"), "--to", f"sqlite://{target}", "--replace")
+
+    assert (1, True) == (refused.code, "is the target itself" in refused.err)
+    assert before == (tmp_path / "kept").read_bytes()
+
+
 def test_what_is_damaged_is_told_by_the_exit_code(cli: Cli, tmp_path: Path) -> None:
     """The backup is there, and nobody believes that all is well."""
     import apsw

@@ -65,7 +65,9 @@ def restore(
     output.warn(settings.warnings, as_json=as_json)
     began = time.monotonic()
     analyser = Analyser(settings.memory_language)
-    with opened_bare(database_of(settings.database_url), create=True) as target, progress_bar() as progress:
+    place = database_of(settings.database_url)
+    backups.require_backup(file.absolute(), "" if isinstance(place, str) else f"sqlite://{place}")
+    with opened_bare(place, create=True) as target, progress_bar() as progress:
         done = backups.restore(file, target, analyser, replace=replace, clock=clock_us, progress=progress)
         url = target.url
     seconds = time.monotonic() - began

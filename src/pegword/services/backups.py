@@ -70,6 +70,7 @@ def restore(
     then replaced in one transaction: whatever happens, it holds the old or the new. Raises `Damaged` for a backup that is.
     """
     file = file.absolute()
+    require_backup(file, target.url)
     with _opened(file) as source:
         wrong = source.integrity()
         if wrong:
@@ -85,6 +86,17 @@ def restore(
         before = file.with_name(f"replaced-{_moment(clock()).translate(_NO_COLONS)}{file.suffix}")
         _, kept = _backed_up(target, before, analyser, clock, progress)
         return Restored(_replaced(source, target, kept, analyser, progress), before)
+
+
+def require_backup(file: Path, target_url: str = "") -> None:
+    """Raise unless *file* can be opened and holds a store: `Invalid`, `Damaged`, `NewerDatabase`; and `Conflict` when it is the target
+    itself, which is a SQLite file under whatever name. For before a target is made, which a wrong name would leave behind empty."""
+    with closing(SqliteEngine(file, create=False, use=Use.FROZEN)) as engine:
+        if not schema_of(engine):
+            raise Invalid(f"{file} holds no store", field="file")
+    path = Path(target_url.removeprefix("sqlite://"))
+    if target_url.startswith("sqlite://") and path.exists() and path.samefile(file):
+        raise Conflict(f"{file} is the target itself; name another file, or another target")
 
 
 def _backed_up(source: Engine, path: Path, analyser: Analyser, clock: Callable[[], int], progress: Progress) -> tuple[BackedUp, Prints]:
@@ -158,10 +170,7 @@ def _opened(file: Path) -> Iterator[Engine]:
     """The backup at *file*, to be read. One of an older schema is brought to this program's in a copy: the file itself stays as it is."""
     engine = SqliteEngine(file, create=False, use=Use.FROZEN)
     try:
-        schema = schema_of(engine)
-        if not schema:
-            raise Invalid(f"{file} holds no store", field="file")
-        if schema == schema_known():
+        if schema_of(engine) == schema_known():
             require_whole(engine)
             yield engine
             return
