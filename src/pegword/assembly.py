@@ -9,7 +9,7 @@ from functools import cache
 from importlib import resources
 from pathlib import Path
 
-from pegword.core.errors import Invalid
+from pegword.core.errors import Damaged, Invalid
 from pegword.core.memory import SECOND_US
 from pegword.core.nudge import NudgeSettings
 from pegword.core.signs import Language, language
@@ -65,14 +65,24 @@ def open_services(
     *live* gives the settings that are in force, where those may change. *notice* is told what an operator should know, a line each;
     *seen* is told every SQL statement.
     """
-    engine = open_engine(database, create=create, notice=notice, seen=seen)
+    with _named(database):
+        engine = open_engine(database, create=create, notice=notice, seen=seen)
+        try:
+            migrate(engine)
+            require_whole(engine)
+            return build_services(engine, settings, clock=clock, new_id=new_id, live=live)
+        except BaseException:
+            engine.close()
+            raise
+
+
+@contextmanager
+def _named(database: Path | str) -> Iterator[None]:
+    """Say of a damaged file which it is: who starts a program may have several."""
     try:
-        migrate(engine)
-        require_whole(engine)
-        return build_services(engine, settings, clock=clock, new_id=new_id, live=live)
-    except BaseException:
-        engine.close()
-        raise
+        yield
+    except Damaged as error:
+        raise (Damaged(f"{database}: {error}") if isinstance(database, Path) else error) from error
 
 
 def doctor_of(

@@ -315,7 +315,10 @@ def tags_of(text: str) -> tuple[str, ...]:
 
 def is_sound(saved: Memory | Version) -> bool:
     """Whether a memory or a version still matches the hash that was made when it was saved."""
-    return saved.content_hash == hash_of(saved.name, saved.kind, saved.description, saved.content, saved.tags)
+    try:
+        return saved.content_hash == hash_of(saved.name, saved.kind, saved.description, saved.content, saved.tags)
+    except (TypeError, AttributeError):  # a text that is none
+        return False
 
 
 def checked(saved: Saved) -> Saved:
@@ -351,10 +354,9 @@ def _newest(tx: Tx, condition: str, parameters: Sequence[object], limit: int) ->
 def _sound_ones(rows: Iterable[Row]) -> Iterator[Memory]:
     """The memories of *rows* but for those that are damaged, which are reported in the log."""
     for row in rows:
-        memory = _memory(row)
-        if is_sound(memory):
-            yield memory
-        else:
+        try:
+            yield checked(_memory(row))
+        except Damaged:
             _log.error("memory %s does not match its hash: it was damaged on disk, and is left out", row[0])
 
 
@@ -391,7 +393,10 @@ def filtered(visible: Visible, filters: Filters) -> tuple[str, list[object]]:
 
 
 def _memory(row: Row) -> Memory:
-    return Memory._make((row[0], Scope.from_key(row[1]), *row[2:8], tags_of(row[8]), *row[9:]))
+    try:
+        return Memory._make((row[0], Scope.from_key(row[1]), *row[2:8], tags_of(row[8]), *row[9:]))
+    except (ValueError, TypeError, AttributeError) as error:  # the key of its scope is none
+        raise Damaged(f"memory {row[0]} was damaged on disk: restore it from a backup") from error
 
 
 def _version(row: Row) -> Version:

@@ -176,7 +176,14 @@ def leave(tx: Tx, scope_key: str, slot: int, length: int, terms: Sequence[str]) 
 
 
 def fetch(tx: Tx, visible: Visible, terms: Sequence[str]) -> Found:
-    """Everything that the index knows of *terms* in the *visible* scopes, in two statements."""
+    """Everything that the index knows of *terms* in the *visible* scopes, in two statements. Raises `Damaged` where it is none."""
+    try:
+        return _fetch(tx, visible, terms)
+    except (TypeError, ValueError, KeyError, OverflowError) as error:  # a number that is none, a scope that there is not
+        raise Damaged(_DAMAGED) from error
+
+
+def _fetch(tx: Tx, visible: Visible, terms: Sequence[str]) -> Found:
     condition, parameters = within(visible)
     sql, values = _SCOPES.replace("{visible}", condition), parameters * 4
     asked, terms = terms, terms[:QUERY_TERMS_READ_MAX]

@@ -6,6 +6,7 @@ rollback journal.
 
 import errno
 import os
+import re
 import stat
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -43,6 +44,7 @@ _MEANING: tuple[tuple[type[Exception], Callable[[str], PegwordError], str], ...]
 # What the system said is more exact than what SQLite makes of it. That the map of the log cannot be made longer means want of room.
 _NO_ROOM, _NO_WRITING = (errno.ENOSPC, errno.EDQUOT), errno.EROFS
 _SIZING_FAILED = apsw.SQLITE_IOERR_SHMSIZE
+_TABLES_ALTERED = re.compile("^(no such (table|column)|table .* has no column)")
 
 
 @contextmanager
@@ -62,6 +64,8 @@ def meant(error: Exception, connection: apsw.Connection | None = None) -> Except
             return StorageFull("the disk is full; nothing was changed")
         if said == _NO_WRITING:
             return ReadOnly("the file system has become read-only; nothing was changed")
+    if isinstance(error, apsw.SQLError) and _TABLES_ALTERED.search(str(error)):
+        return Damaged(f"the tables are not as Pegword made them ({error}): the file is damaged, or something else has changed it")
     for kind, meaning_of, sentence in _MEANING:
         if isinstance(error, kind):
             return meaning_of(sentence)
