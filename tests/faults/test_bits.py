@@ -117,11 +117,16 @@ def damage(
 
 
 def flip(path: Path, chance: random.Random) -> None:
-    """Put sixteen bytes of chance somewhere, in half of all cases into a text."""
+    """Put sixteen bytes of chance somewhere; in half of all cases letters into a text."""
     data = bytearray(path.read_bytes())
-    places = [at for at in range(0, len(data) - 6, 7) if data[at : at + 5].isalpha()]
-    at = chance.choice(places) if chance.random() < 0.5 else chance.randrange(100, len(data) - FLIPPED_BYTES)
-    data[at : at + FLIPPED_BYTES] = chance.randbytes(FLIPPED_BYTES)
+    if chance.random() < 0.5:
+        at = chance.choice(
+            [at for at in range(0, len(data) - FLIPPED_BYTES, 7) if data[at : at + FLIPPED_BYTES].isascii() and data[at : at + 5].isalpha()]
+        )
+        data[at : at + FLIPPED_BYTES] = bytes(chance.choices(b"aeiou tnrs", k=FLIPPED_BYTES))
+    else:
+        at = chance.randrange(100, len(data) - FLIPPED_BYTES)
+        data[at : at + FLIPPED_BYTES] = chance.randbytes(FLIPPED_BYTES)
     path.write_bytes(data)
 
 

@@ -272,6 +272,18 @@ def hash_of(name: str, kind: str, description: str, content: str, tags: tuple[st
     return hashlib.sha256(b"".join([b"%d:%b" % (len(part), part) for part in parts])).hexdigest()
 
 
+def is_sound(saved: Memory | Version) -> bool:
+    """Whether what is stored matches the hash that was made when it was saved, and holds beside it nothing that cannot be."""
+    numbers = [saved.version, saved.confidence, saved.expires_at or 0]
+    numbers += [saved.created, saved.updated, saved.slot] if isinstance(saved, Memory) else [saved.saved]
+    if saved.priority not in PRIORITIES or saved.source not in SOURCES or not all(isinstance(number, int | float) for number in numbers):
+        return False
+    try:
+        return saved.content_hash == hash_of(saved.name, saved.kind, saved.description, saved.content, saved.tags)
+    except (TypeError, AttributeError):  # a text that is none
+        return False
+
+
 def hashed(memory: Memory) -> Memory:
     """*memory* with the hash of what it says now."""
     return memory._replace(content_hash=hash_of(memory.name, memory.kind, memory.description, memory.content, memory.tags))

@@ -8,7 +8,7 @@ from typing import Any
 from pegword.core import render
 from pegword.core.caller import Caller, Scope, Visible
 from pegword.core.errors import Damaged, NotFound
-from pegword.core.memory import Memory, Version
+from pegword.core.memory import Memory, Version, is_sound
 from pegword.core.ranking import Part
 from pegword.core.text import Analyser
 from pegword.services.finding import NOT_RANKED, Findings
@@ -189,7 +189,7 @@ def explain(tx: Tx, receipt: str, caller: Caller, visible: Visible, analyser: An
             then = memory_rows.version(tx, body["scope_key"], memory_id, number)
         except Damaged:
             continue
-        if then is None or not memory_rows.is_sound(then):
+        if then is None or not is_sound(then):
             continue
         scope = Scope.from_key(body["scope_key"])
         shown = body["why"] in _CHOSEN

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from pegword.core.caller import GLOBAL, Caller, Scope, reach
 from pegword.core.errors import Damaged, Forbidden, NotFound
-from pegword.core.memory import Draft, Memory, Trust, hashed, trust_of
+from pegword.core.memory import Draft, Memory, Trust, hashed, is_sound, trust_of
 from pegword.core.text import Analyser
 from pegword.core.versions import Expected, checked_expected, require_version
 from pegword.store import memory_rows, postings, sharing_rows
@@ -108,7 +108,7 @@ class Writing:
         """Every term under which a memory may stand in the index, its earlier versions included."""
         scope_key = memory.scope.key
         try:
-            if memory_rows.is_sound(memory) and postings.indexed_by(tx, scope_key, self._analyser.name):
+            if is_sound(memory) and postings.indexed_by(tx, scope_key, self._analyser.name):
                 terms: dict[str, int] = {}
                 for name, description, content, tags in memory_rows.texts(tx, memory):
                     terms |= self._analyser.document(content, (name, description, *tags)).counts

@@ -19,7 +19,7 @@ from pegword.core.memory import (
     Trust,
     Version,
     folded,
-    hash_of,
+    is_sound,
 )
 from pegword.store import once_rows, session_index_rows
 from pegword.store.engine import MANY_ROWS, Row, Tx, among, padded
@@ -103,10 +103,7 @@ _DROP_TAGS = "DELETE FROM memory_tags WHERE scope_key = ? AND memory_id = ?"
 _ADD_TAG = "INSERT INTO memory_tags (scope_key, memory_id, tag_key) VALUES "
 _SELECT = f"SELECT {_COLUMNS} FROM structured_memories AS m WHERE "
 _NEWEST_IDS = "SELECT memory_id FROM structured_memories AS m WHERE {condition} ORDER BY updated DESC, memory_id LIMIT ?"
-_NEWEST = f"""
-    SELECT {_COLUMNS} FROM structured_memories WHERE memory_id IN ({_NEWEST_IDS})
-    ORDER BY updated DESC, memory_id
-"""
+_NEWEST = f"SELECT {_COLUMNS} FROM structured_memories WHERE memory_id IN ({_NEWEST_IDS}) ORDER BY updated DESC, memory_id"
 _IDS = "SELECT scope_key, slot, memory_id, version FROM structured_memories WHERE "
 _SELECT_BARE = _SELECT.replace("description, content, tags", "'', '', '[]'")
 _DELETE = "DELETE FROM structured_memories WHERE memory_id = ?"
@@ -120,8 +117,7 @@ _ACCESSED = "UPDATE structured_memories SET access_count = access_count + 1, las
 
 @dataclass(frozen=True, slots=True)
 class Filters:
-    """What a read leaves in: *kind* and *tag* ("" for any), and whether what has expired by *now* or is doubted (of confidence 0)
-    stays."""
+    """What a read leaves in: *kind* and *tag* ("" for any), and whether what has expired by *now* or has confidence 0 stays."""
 
     now: int
     kind: str = ""
@@ -196,8 +192,7 @@ def by_name(tx: Tx, scope: Scope, name: str, shelf: str = "", *, sound: bool = T
 
 
 def by_id(tx: Tx, memory_id: str, *, sound: bool = True) -> Memory | None:
-    """The memory of that id, expired or not, whoever's it is: the caller must look at its scope. Raises `Damaged` unless *sound* is
-    false."""
+    """The memory of that id, expired or not, whoever's it is: the caller must look at its scope. `Damaged` unless *sound* is false."""
     return _one(tx, "memory_id = ?", (memory_id,), sound=sound)
 
 
@@ -311,14 +306,6 @@ def tags_of(text: str) -> tuple[str, ...]:
     if not isinstance(tags, list) or not all(isinstance(tag, str) for tag in tags):
         return ("\0",)
     return tuple(tags)
-
-
-def is_sound(saved: Memory | Version) -> bool:
-    """Whether a memory or a version still matches the hash that was made when it was saved."""
-    try:
-        return saved.content_hash == hash_of(saved.name, saved.kind, saved.description, saved.content, saved.tags)
-    except (TypeError, AttributeError):  # a text that is none
-        return False
 
 
 def checked(saved: Saved) -> Saved:

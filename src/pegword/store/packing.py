@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 BLOCK_POSTINGS_MAX = 512
 POSTING_BYTES = 8
+PLACE_MAX = 255
 
 # One occurrence of a term: little-endian on every machine, so a file can be carried from one to another.
 POSTING = np.dtype([("slot", "<u4"), ("count", "u1"), ("place", "u1"), ("length", "<u2")])
@@ -103,7 +104,8 @@ class Gathered:
         self._by_term: dict[str, array[int]] = {}
 
     def add(self, slot: int, place: int, length: int, counts: Mapping[str, int]) -> None:
-        """Take in one memory; slots must come in rising order."""
+        """Take in one memory; slots must come in rising order. A *place* that cannot be was altered on disk, and is not known any more."""
+        place = place if 0 <= place <= PLACE_MAX else 0
         common = packed(slot, 0, place, length)
         for term, count in counts.items():
             postings = self._by_term.get(term)

@@ -19,13 +19,12 @@ from pegword.core.ranking import QUERY_TERMS_MAX, Postings
 from pegword.core.text import Document
 from pegword.store import blocks
 from pegword.store.engine import Row, Tx, among, padded
-from pegword.store.packing import MARK, find_marks, pack_tail, unpack
+from pegword.store.packing import MARK, PLACE_MAX, find_marks, pack_tail, unpack
 
 TAIL_MAX = 128
 NOT_INDEXED = -1  # the slot of a memory that is not, or no longer, in the index
 BEING_SAVED = -2  # the slot of a new memory until its save has found its place
 SITTING_GAP_US = 30 * 60 * 1_000_000
-PLACE_MAX = 255
 # A query is read up to this many distinct terms; of those the rarest QUERY_TERMS_MAX are kept.
 QUERY_TERMS_READ_MAX = 4_096
 LEFT_OUT_NAMED_MAX = 200

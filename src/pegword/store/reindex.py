@@ -65,6 +65,13 @@ def mark_all(tx: Tx) -> None:
 
 def reindex_scope(engine: Engine, scope_key: str, analyser: str, analyse: Analyse, progress: Progress) -> None:
     """Make the index of one scope again. What is kept in memory is eight bytes a posting."""
+    try:
+        _reindex_scope(engine, scope_key, analyser, analyse, progress)
+    except (TypeError, ValueError, OverflowError) as error:  # a slot or a length that is none
+        raise Damaged("the place of a memory is damaged, so that it cannot be indexed: restore a backup") from error
+
+
+def _reindex_scope(engine: Engine, scope_key: str, analyser: str, analyse: Analyse, progress: Progress) -> None:
     gathered = Gathered()
     lengths: dict[int, int] = {}
     slot = -1

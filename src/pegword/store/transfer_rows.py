@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from pegword.core.caller import Visible
-from pegword.core.memory import Memory
+from pegword.core.memory import Memory, is_sound
 from pegword.store import memory_rows
 from pegword.store.engine import Tx
 from pegword.store.postings import NOT_INDEXED, within
@@ -54,7 +54,7 @@ def expired(tx: Tx, scope_key: str, left_out: list[int]) -> Iterator[Memory]:
         rows = tx.rows(_UNINDEXED, (scope_key, *after, READ_AT_ONCE))
         for memory_id, *_ in rows:
             memory = memory_rows.by_id(tx, memory_id, sound=False)
-            if memory is not None and memory_rows.is_sound(memory):
+            if memory is not None and is_sound(memory):
                 yield memory
             else:
                 left_out.append(1)
