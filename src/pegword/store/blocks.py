@@ -1,6 +1,6 @@
 """Blocks of postings as rows: how they are cut, put, and written anew without the dead."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import groupby
 from operator import itemgetter
 
@@ -24,14 +24,12 @@ _DROP = "DELETE FROM ix_block WHERE scope_key = ? AND term = ? AND first_slot = 
 _DEAD = "SELECT slot FROM ix_dead WHERE scope_key = ?"
 
 
-def cut(scope_key: str, term: str, postings: bytes) -> Iterator[BlockRow]:
+def cut(scope_key: str, term: str, postings: bytes) -> list[BlockRow]:
     """The rows of ix_block that hold packed *postings*."""
     if 0 < len(postings) <= _BLOCK_BYTES:  # as nearly all are
-        yield scope_key, term, first_slot(postings), len(postings) // POSTING_BYTES, postings
-        return
-    for start in range(0, len(postings), _BLOCK_BYTES):
-        some = postings[start : start + _BLOCK_BYTES]
-        yield scope_key, term, first_slot(some), len(some) // POSTING_BYTES, some
+        return [(scope_key, term, first_slot(postings), len(postings) // POSTING_BYTES, postings)]
+    parts = (postings[start : start + _BLOCK_BYTES] for start in range(0, len(postings), _BLOCK_BYTES))
+    return [(scope_key, term, first_slot(some), len(some) // POSTING_BYTES, some) for some in parts]
 
 
 def without(postings: bytes, gone: Ints) -> bytes:

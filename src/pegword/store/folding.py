@@ -12,7 +12,7 @@ import numpy as np
 
 from pegword.store import blocks
 from pegword.store.engine import Engine, Tx, among, padded
-from pegword.store.packing import BLOCK_POSTINGS_MAX, Gathered, unpack_tail
+from pegword.store.packing import BLOCK_POSTINGS_MAX, gathered_tail
 from pegword.store.postings import TAIL_MAX, TERMS_AT_ONCE, needs_rebuild
 
 REBUILD_BLOCKS_MAX = 2_000  # blocks written anew in one transaction
@@ -58,13 +58,12 @@ def fold(tx: Tx, scope_key: str) -> bool:
     if not counts or counts[0][0] < TAIL_MAX:
         return False
     tail = tx.rows(_TAIL, (scope_key, TAIL_MAX))
-    fresh = Gathered()
-    for slot, place, length, *terms in tail:
-        fresh.add(slot, place, length, unpack_tail(*terms))
-    last = _last_blocks(tx, scope_key, fresh.terms())
+    fresh = gathered_tail(tail)
+    terms = sorted(fresh)
+    last = _last_blocks(tx, scope_key, terms)
     puts: list[blocks.BlockRow] = []
-    for term in fresh.terms():
-        puts += blocks.cut(scope_key, term, last.get(term, b"") + fresh.of(term))
+    for term in terms:
+        puts += blocks.cut(scope_key, term, last.get(term, b"") + fresh[term])
     blocks.put(tx, puts)
     tx.run(_CUT_TAIL, (scope_key, tail[-1][0]))
     tx.run(_FOLDED, (len(tail), scope_key))

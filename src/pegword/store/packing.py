@@ -4,6 +4,7 @@ import sys
 from array import array
 from collections.abc import Mapping, Sequence
 from hashlib import blake2b
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -47,6 +48,35 @@ def unpack_tail(counts: bytes, marks: bytes, unspelt: str) -> dict[str, int]:
     signs = (marks[at : at + _MARK_BYTES] for at in range(0, len(marks), _MARK_BYTES))
     terms = (next(rest) if sign[:1] == _LONG else sign.rstrip(b"\0").decode() for sign in signs)
     return dict(zip(terms, counts, strict=True))
+
+
+def gathered_tail(rows: Sequence[tuple[int, int, int, bytes, bytes, str]]) -> dict[str, bytes]:
+    """The packed postings by term of tail rows (slot, place, length, counts, marks, unspelt), which must come in rising order of slots.
+
+    All of them are sorted at once: to take them in one by one took longer than to look up where they belong.
+    """
+    slots, places, lengths, counts, marks, unspelt = zip(*rows, strict=True)
+    every = np.frombuffer(b"".join(marks), MARK)
+    sizes = np.fromiter(map(len, counts), np.int64, len(counts))
+    postings = np.empty(len(every), POSTING)
+    postings["count"] = np.frombuffer(b"".join(counts), np.uint8)
+    for name, values in (("slot", slots), ("place", places), ("length", lengths)):
+        postings[name] = np.repeat(np.array(values), sizes)
+    order = np.argsort(every, kind="stable")
+    data, signs = postings[order].tobytes(), every[order]
+    starts = np.flatnonzero(np.append(True, signs[1:] != signs[:-1])) if len(signs) else order
+    bounds = [*(starts * POSTING_BYTES).tolist(), len(data)]
+    spelt = signs[starts].tobytes()
+    gathered: dict[str, bytes] = {}
+    for at, (begin, end) in enumerate(pairwise(bounds)):
+        sign = spelt[at * _MARK_BYTES : (at + 1) * _MARK_BYTES]
+        if sign[:1] != _LONG:
+            gathered[sign.rstrip(b"\0").decode()] = data[begin:end]
+    long_ones = postings[every.view(np.uint8)[::_MARK_BYTES] == _LONG[0]]
+    texts = [text for some in unspelt if some for text in some.split("\n")]
+    for text, posting in zip(texts, long_ones, strict=True):
+        gathered[text] = gathered.get(text, b"") + posting.tobytes()
+    return gathered
 
 
 def find_marks(marks: Marks, terms: Sequence[str]) -> tuple[Ints, Ints]:
