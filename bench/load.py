@@ -98,7 +98,8 @@ def _work(size: int, scopes: int, words: int) -> Work:
 def _beside(given: argparse.Namespace, stored: int, folder: Path) -> None:
     """Both servers with *stored* memories of one scope, on SQLite, one process each, asked the same in turns."""
     folder.mkdir()
-    work = _work(stored, 1, BESIDE_WORDS)
+    whole = _work(2 * stored, 1, BESIDE_WORDS)
+    work, fresh = Work(whole.texts[:stored], whole.queries), Work(whole.texts[stored:], whole.queries)
     with _serving(Pegword(folder / "pegword", f"sqlite:///{folder / 'pegword' / 'pegword.db'}")) as ours:
         theirs = Turnstone(folder / "turnstone", given.turnstone_python)
         with _serving(theirs):
@@ -109,7 +110,7 @@ def _beside(given: argparse.Namespace, stored: int, folder: Path) -> None:
                 f" median of {given.rounds} rounds of {given.round_s:.0f} s"
             )
             for kind in BESIDE_KINDS:
-                rounds = [_round(given, kind, number, work, [ours, theirs]) for number in range(given.rounds)]
+                rounds = [_round(given, kind, number, fresh, [ours, theirs]) for number in range(given.rounds)]
                 _print_beside(kind, [ours, theirs], rounds)
 
 

@@ -36,11 +36,12 @@ class Requests:
         """One request of *kind* by the client of that number: ``save``, ``delete``, ``search``, ``list`` or ``turn``."""
         place = b'"scope":"workstream","scope_id":"s%d"' % client if self._own else b'"scope":"global"'
         if kind in ("save", "delete"):
-            name = b"%s%d" % (self._prefix, self.numbered)
+            number = self.numbered
+            name = b"%s%d" % (self._prefix, number)
             self.numbered += 1
             if kind == "delete":
                 return b"DELETE /v1/api/memories/%s?scope=global HTTP/1.1\r\n%s\r\n" % (name, self._head)
-            content = self._chosen.choice(self._texts)
+            content = self._texts[number % len(self._texts)]  # in their order, so that two servers come to hold the same
             return self._post(b"/v1/api/memories", b'{"name":"%s","content":%s,%s}' % (name, content, place))
         if kind == "list":
             scope = b"&scope=workstream&scope_id=s%d" % client if self._own else b""
