@@ -193,7 +193,7 @@ CALLS: dict[str, dict[str, object]] = {
     "revert": {"memory_id": "00000000-0000-4000-8000-000000000001", "version": 1, "expected_version": 1},
     "delete": {"name": "kept", "scope": "global", "scope_id": "", "expected_version": 1},
     "delete_by_id": {"memory_id": "00000000-0000-4000-8000-000000000001", "expected_version": 1},
-    "turn": {"messages": "tea", "workstream_id": "", "mode": "tail", "k": 1, "budget_chars": 500},
+    "turn": {"messages": "tea", "workstream_id": "", "mode": "tail", "k": 1, "budget_chars": 500, "tool": False},
     "explain": {"receipt": "00000000-0000-4000-8000-000000000002"},
     "session": {
         "kind": "", "workstream_id": "ws", "shared": False, "project_id": "", "persona": "p", "parent_id": "", "resumed": True,
@@ -212,7 +212,7 @@ ODD = [
 TYPES: dict[str, tuple[type, ...]] = {
     "tags": (list, tuple, set, type(None)), "confidence": (int, float, type(None)), "limit": (int,), "version": (int,),
     "expires_at": (str, int, float, datetime, type(None)), "expected_version": (int, type(None)), "include_expired": (bool,),
-    "shared": (bool,), "resumed": (bool,), "with_memories": (bool,),
+    "shared": (bool,), "resumed": (bool,), "with_memories": (bool,), "tool": (bool,),
     "messages": (str, list, tuple), "k": (int, type(None)), "budget_chars": (int, type(None)), "description": (str, type(None)),
     "priority": (str, type(None)), "source": (str, type(None)),
 }  # fmt: skip
