@@ -49,13 +49,13 @@ def flood(tally: Tally, folder: Path, serve: Callable[[Services], Site]) -> Tall
     threads = writers(CLIENTS, site.port, token, ledger, 1, stop)
     ends = time.monotonic() + FLOOD_S
     while time.monotonic() < ends:
-        longest = max(longest, site.app._writes_in_work)
+        longest = max(longest, site.app._writes.in_work)
         time.sleep(0.01)
     grown = resident() - before
     read = ask(site.port, "GET", "/v1/api/memories?limit=1", token=token)
     stop.set()
     joined(threads, 120)
-    until(lambda: site.app is not None and site.app._writes_in_work == 0, 10)
+    until(lambda: site.app is not None and site.app._writes.in_work == 0, 10)
     began = time.monotonic()
     saved = ask(site.port, "POST", "/v1/api/memories", {"name": "afterwards", "content": "x1"}, token)
     took = time.monotonic() - began
