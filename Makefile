@@ -5,13 +5,14 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: help serve test check bench docs requirements clean
+.PHONY: help serve test check bench faults docs requirements clean
 
 help:
 	@echo "make serve    start Pegword on 127.0.0.1:8080 (installs it into .venv first)"
 	@echo "make test     run every test (installs what they need first, the clients of other systems included)"
 	@echo "make check    formatting, lint and types"
 	@echo "make bench    quality, latency and load, against other systems in the same run"
+	@echo "make faults   the long form of the fault tests, several hours; writes docs/reliability.md"
 	@echo "make docs     write the checked files again: --help pages, examples"
 
 $(VENV)/serve.stamp: requirements.txt pyproject.toml
@@ -60,6 +61,9 @@ bench: $(VENV)/bench.stamp .venv-clients/turnstone-1.7.4/ready.stamp
 	@PEGWORD_BENCH_TURNSTONE_PYTHON=.venv-clients/turnstone-1.7.4/bin/python $(BIN)/python -m bench.latency
 	@PEGWORD_BENCH_TURNSTONE_PYTHON=.venv-clients/turnstone-1.7.4/bin/python $(BIN)/python -m bench.load --short
 	@$(BIN)/python -m bench.cache
+
+faults: $(VENV)/dev.stamp
+	@$(BIN)/python -m tests.faults.long
 
 docs: $(VENV)/dev.stamp
 	@PEGWORD_REWRITE=1 $(BIN)/python -m pytest -q tests/cli tests/test_docs.py
