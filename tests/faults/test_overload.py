@@ -2,10 +2,11 @@
 
 import http.client
 import json
+import resource
 import socket
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -20,13 +21,22 @@ from tests.faults.test_kill import token as token
 from tests.faults.work import look, open_on
 from tests.wire.conftest import Site
 
-CLIENTS = how_many("OVERLOAD_CLIENTS", 400)
+CLIENTS = how_many("OVERLOAD_CLIENTS", 320)
 FLOOD_S = how_many("OVERLOAD_S", 6)
 SLOW = how_many("SLOW_CLIENTS", 200)
 RSS_GROWTH_MAX = 64 << 20
 FLUSH_S = 0.03
 
 pytestmark = pytest.mark.timeout(PATIENCE_S)
+
+
+@pytest.fixture(autouse=True)
+def files() -> Iterator[None]:
+    """Both ends of each connection lie in this process: it needs twice the files."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard if hard != resource.RLIM_INFINITY and hard < 8_192 else 8_192, hard))
+    yield
+    resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
 def resident() -> int:
