@@ -32,7 +32,7 @@ serve: $(VENV)/serve.stamp
 
 test: $(VENV)/dev.stamp clients
 	@echo "Running every test ..."
-	@$(BIN)/python -m pytest -q
+	@$(BIN)/python -m pytest -q -n auto --dist worksteal
 
 # The real clients of Turnstone, each in an environment of its own: what they need must not enter ours.
 CLIENTS := 1.6.9 1.7.4 1.8.7
