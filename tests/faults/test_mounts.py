@@ -60,11 +60,11 @@ def test_a_file_system_that_fills_up_refuses_saves_and_takes_them_again_when_the
     wrong += [f"answered {answer}" for answer in ledger.statuses if answer[0] in (500, 503)] + ledger.wrong
     wrong += [f"ended with {code}"] if (code := server.stop()) else []
     found, unsound = look(tmp_path / "pegword.db")
+    tally.notes["answered 507"] = refusals
     tally.book(
         acknowledged=ledger.answers,
         lost=ledger.lost({name: text for (_, name), text in found.items()}),
         wrong=wrong + unsound,
-        faults=refusals,
     )
     tally.hold()
 
