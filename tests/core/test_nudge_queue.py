@@ -100,7 +100,11 @@ MADE = st.builds(
 )
 
 
-@given(st.lists(MADE, max_size=60), st.lists(st.sampled_from(["user", "tool"]), max_size=2), st.integers(0, 60))
+@given(
+    st.lists(MADE, max_size=60, unique_by=lambda e: (e.at, e.event_id)),
+    st.lists(st.sampled_from(["user", "tool"]), max_size=2),
+    st.integers(0, 60),
+)
 def test_nothing_is_lost_but_by_a_rule(events: "list[Event]", seams: "list[str]", now: int) -> None:
     """Every event that was entered is taken, stale, left, or gave way to newer ones of its kind; order is by time; the bound holds."""
     queue = entered((), *events)

@@ -249,7 +249,10 @@ def serve_through(tally: Tally, here: Path, serve: Callable[[Services], Site], f
     ready_again = ask(site.port, "GET", "/readyz")
     stop.set()
     joined(threads)
-    stored, wrong = look(as_a_kill_leaves_it(here / "pegword.db"))
+    with engine.read() as tx:  # the files are copied one by one: until both are, nobody may move the log into the database and cut it
+        tx.rows("SELECT count(*) FROM facts")
+        found_so = as_a_kill_leaves_it(here / "pegword.db")
+    stored, wrong = look(found_so)
     wrong += ledger.wrong
     refusals = {answer for answer in ledger.statuses if answer[0] in (500, 503, 507)}
     wrong += [f"answered {answer}" for answer in refusals - ANSWERS[failure]]
