@@ -17,7 +17,6 @@ from pegword.core.caller import (
     Visible,
     acting,
     coordinator_scope,
-    default_scope,
     project_scope,
     reach,
     scope_of,
@@ -130,7 +129,7 @@ def test_a_caller_who_is_no_user_has_no_scope_but_global() -> None:
 )
 def test_a_session_offers_the_scopes_that_it_has(session: Session, words: tuple[str, ...]) -> None:
     """The words that its tool offers; the first of them is meant where none is said."""
-    assert (words, words[0]) == (scope_words(session), default_scope(session))
+    assert words == scope_words(session)
 
 
 @pytest.mark.parametrize(
@@ -146,7 +145,7 @@ def test_a_word_means_the_sessions_own_scope(session: Session, word: str, key: s
 
     assert key == scope.key
     assert scope == session_scope(ALICE, session, word, "" if word == "global" else scope.id)
-    assert Visible((scope,)) == session_scopes(ALICE, session, word or default_scope(session))
+    assert Visible((scope,)) == session_scopes(ALICE, session, word or scope_words(session)[0])
 
 
 @pytest.mark.parametrize(

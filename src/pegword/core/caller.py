@@ -224,11 +224,6 @@ def scope_words(session: Session) -> tuple[str, ...]:
     return ("global", *(word for word in ("workstream", "user", "project") if has[word]))
 
 
-def default_scope(session: Session) -> str:
-    """The word of the scope that is meant in *session* where none is said."""
-    return scope_words(session)[0]
-
-
 def session_scope(caller: Caller, session: Session, word: str = "", scope_id: str = "", *, write: bool = False) -> Scope:
     """The one scope that *word* means in *session*; "" means the default one. *write*: it is meant as a place to write to.
 
