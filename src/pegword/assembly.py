@@ -161,7 +161,16 @@ def build_services(
         return Services(
             engine,
             Memories(engine, analyser, writing, keeper, clock=clock),
-            Turns(engine, analyser, keeper, nudges=nudges, clock=clock, new_id=new_id, limits=lambda: _turn_limits(live())),
+            Turns(
+                engine,
+                analyser,
+                keeper,
+                nudges=nudges,
+                clock=clock,
+                new_id=new_id,
+                limits=lambda: _turn_limits(live()),
+                writes_global=writing.writes_global,
+            ),
             Access(engine, clock=clock),
             Sessions(engine, clock=clock, new_id=new_id, has_memory=settings.has_memory),
             Sharing(engine, clock=clock),

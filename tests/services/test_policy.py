@@ -73,10 +73,12 @@ def test_a_host_acts_as_an_agent_of_the_user(restricted: Services) -> None:
     restricted.access.ensure_user("host")
     host = restricted.access.caller_of(restricted.access.add_key("host", right="service")[1])
     tool = MemoryTool(restricted, kind_word=lambda kind, *_: kind)
-    for session in (restricted.sessions.create(host, user="alice"), restricted.sessions.create(host, anonymous=True)):
-        answer = tool.call(host, session, {"action": "save", "name": "deploy_day", "content": "We deploy whenever somebody feels like it."})
+    save = {"action": "save", "name": "deploy_day", "content": "We deploy whenever somebody feels like it.", "scope": "global"}
+    of_alice = tool.call(host, restricted.sessions.create(host, user="alice"), save)
+    of_nobody = tool.call(host, restricted.sessions.create(host, anonymous=True), save)
 
-        assert (True, True) == (answer.is_error, "policy.global_write is restricted" in answer.text)
+    assert (True, True) == (of_alice.is_error, "policy.global_write is restricted; use another scope: user" in of_alice.text)
+    assert (True, True) == (of_nobody.is_error, "may only read" in of_nobody.text)
     assert "Monday." == restricted.memories.get(host, GLOBAL, "deploy_day").content
 
 

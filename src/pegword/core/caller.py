@@ -212,7 +212,7 @@ def session_writes(caller: Caller, session: Session) -> Visible:
 
 
 def scope_words(session: Session) -> tuple[str, ...]:
-    """The words of the scopes that *session* has, the default one first: what its tool offers."""
+    """The words of the scopes that *session* has: what its tool offers."""
     if session.kind == COORDINATOR:
         return (COORDINATOR,)
     known = not session.anonymous  # who is no user is no member of anything either
@@ -224,16 +224,34 @@ def scope_words(session: Session) -> tuple[str, ...]:
     return ("global", *(word for word in ("workstream", "user", "project") if has[word]))
 
 
-def session_scope(caller: Caller, session: Session, word: str = "", scope_id: str = "", *, write: bool = False) -> Scope:
+def writable_words(session: Session, *, writes_global: bool = True) -> tuple[str, ...]:
+    """Those of the session's words that it may write to, the default one first; none, where it may only read.
+
+    Without *writes_global* its user's own scope takes the place of global as the default: it too is there in every later session.
+    """
+    shut = {"global": not writes_global, "workstream": not session.workstream_write, "project": not session.project_write}
+    words = tuple(word for word in scope_words(session) if not shut.get(word))
+    return words if writes_global else tuple(sorted(words, key=lambda word: word != "user"))
+
+
+def default_word(session: Session, *, writes_global: bool = True) -> str:
+    """The word of the scope that is meant where none is named: one that can be written to, if there is any."""
+    return (*writable_words(session, writes_global=writes_global), *scope_words(session))[0]
+
+
+def session_scope(
+    caller: Caller, session: Session, word: str = "", scope_id: str = "", *, write: bool = False, writes_global: bool = True
+) -> Scope:
     """The one scope that *word* means in *session*; "" means the default one. *write*: it is meant as a place to write to.
 
-    The session decides which one it is: a *scope_id* may be said only if it is that one's.
-    Raises `Invalid` naming what is valid, `Forbidden` for another user's id, and for writing where the user may only read.
+    The session decides which one it is: a *scope_id* may be said only if it is that one's. *writes_global*: the caller may change what all
+    users read. Raises `Invalid` naming what is valid, `Forbidden` for another user's id, and for writing where the user may only read.
     """
     who, words = acting(caller, session), scope_words(session)
-    word, scope_id = word or words[0], scope_id.strip()
+    valid = writable_words(session, writes_global=writes_global) if write else words
+    word, scope_id = word or default_word(session, writes_global=writes_global), scope_id.strip()
     if word not in words:
-        raise Invalid(_not_here(word, words), field="scope")
+        raise Invalid(_not_here(word, valid), field="scope")
     if word == "global" and scope_id:
         raise Invalid("scope_id is not allowed with global scope", field="scope_id")
     scope = _scope_in(who, session, word)
@@ -241,10 +259,18 @@ def session_scope(caller: Caller, session: Session, word: str = "", scope_id: st
         if word == "user":
             raise Forbidden("Cannot access another user's memories", field="scope_id", code="foreign_user")
         raise Invalid(f"scope_id is not this session's {word}; leave it out: the session has one {word}", field="scope_id")
-    if write and word not in (valid := _words_to_write(session)):
+    if word not in valid:
+        if word == "global":
+            raise global_restricted(valid)
         said = f"the {word} of this session can be read, not written; use one of {', '.join(valid)}"
         raise Forbidden(said, field="scope", code="read_only")
     return scope
+
+
+def global_restricted(instead: tuple[str, ...] = ()) -> Forbidden:
+    """The refusal of a change to what all users read, where the policy restricts it; *instead*: the scopes that can be written to."""
+    said = "global memories are changed with the right 'approve' here: policy.global_write is restricted; use another scope"
+    return Forbidden(f"{said}: {', '.join(instead)}" if instead else said, field="scope", code="global_restricted")
 
 
 def session_scopes(caller: Caller, session: Session, word: str = "", scope_id: str = "") -> Visible:
@@ -308,14 +334,8 @@ def checked_scope_id(scope_id: str, field: str = "scope_id") -> str:
 
 def _session_visible(who: Caller, session: Session, *, write: bool) -> Visible:
     """The scopes of a session of the user *who*, one by one."""
-    words = _words_to_write(session) if write else scope_words(session)
+    words = writable_words(session) if write else scope_words(session)
     return Visible(tuple(_scope_in(who, session, word) for word in words))
-
-
-def _words_to_write(session: Session) -> tuple[str, ...]:
-    """Those of the session's words that it may write to."""
-    shut = {"workstream": not session.workstream_write, "project": not session.project_write}
-    return tuple(word for word in scope_words(session) if not shut.get(word))
 
 
 def _scope_in(who: Caller, session: Session, word: str) -> Scope:

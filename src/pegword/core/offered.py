@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from pegword.core.caller import Caller, Session
+from pegword.core.caller import Caller, Session, writable_words
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,7 +18,9 @@ class Offered:
     saves: bool
 
 
-def offered(caller: Caller, session: Session, *, tool: bool = True) -> Offered:
-    """What *session* has under the credential of *caller*. *tool*: its host offers the tool to the model."""
+def offered(caller: Caller, session: Session, *, tool: bool = True, writes_global: bool = True) -> Offered:
+    """What *session* has under the credential of *caller*, who may change what all users read if it *writes_global*. *tool*: its host
+    offers the tool to the model."""
     has_tool = session.memory and tool and caller.may("read")
-    return Offered(session.memory, has_tool, has_tool and caller.may("write"))
+    saves = has_tool and caller.may("write") and bool(writable_words(session, writes_global=writes_global))
+    return Offered(session.memory, has_tool, saves)

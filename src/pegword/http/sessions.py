@@ -49,7 +49,7 @@ class SessionRecord(msgspec.Struct, omit_defaults=True, kw_only=True):
     persona: str
     memory: Annotated[bool, Meta(description="whether the persona has memories")]
     parent_id: str
-    scopes: Annotated[list[str], Meta(description="the scopes that it has, the default one first")]
+    scopes: Annotated[list[str], Meta(description="the scopes that it has; which one its tool means where none is named, the tool says")]
     resumed: bool
     closed: bool
     created: str

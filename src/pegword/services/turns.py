@@ -83,6 +83,7 @@ class Turns:
         clock: Callable[[], int],
         new_id: Callable[[], str],
         limits: Callable[[], TurnLimits],
+        writes_global: Callable[[Caller], bool],
     ) -> None:
         self._engine = engine
         self._analyser = analyser
@@ -90,6 +91,7 @@ class Turns:
         self._clock = clock
         self._new_id = new_id
         self._limits = limits
+        self._writes_global = writes_global
         self._nudges = nudges
         self._indexes = SessionIndexes(engine, housekeeper, clock=clock, new_id=new_id)
 
@@ -117,7 +119,7 @@ class Turns:
         caller, visible = acting(caller, session), session_reach(caller, session)
         limits = self._limits()
         frame = _frame(limits, mode, k, budget_chars, self._clock())
-        offer = offered(caller, session, tool=tool)
+        offer = offered(caller, session, tool=tool, writes_global=self._writes_global(caller))
         wanted = asked(caller, session, visible, tool=offer.tool, index_chars=limits.index_chars) if mode == INDEX else None
         if not offer.memory:
             return self._silent(caller, session, visible, messages, frame, offer)

@@ -3,8 +3,8 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from pegword.core.caller import GLOBAL, Caller, Scope, reach
-from pegword.core.errors import Damaged, Forbidden, NotFound
+from pegword.core.caller import GLOBAL, Caller, Scope, global_restricted, reach
+from pegword.core.errors import Damaged, NotFound
 from pegword.core.memory import Draft, Memory, Trust, hashed, is_sound, trust_of
 from pegword.core.text import Analyser
 from pegword.core.versions import Expected, checked_expected, require_version
@@ -97,12 +97,12 @@ class Writing:
 
     def require_right(self, caller: Caller, scope: Scope) -> None:
         """Where the policy restricts it, only who may approve changes what all users read."""
-        if scope == GLOBAL and self._global_write() == "restricted" and not caller.may("approve"):
-            raise Forbidden(
-                "global memories are changed with the right 'approve' here: policy.global_write is restricted; use another scope",
-                field="scope",
-                code="global_restricted",
-            )
+        if scope == GLOBAL and not self.writes_global(caller):
+            raise global_restricted()
+
+    def writes_global(self, caller: Caller) -> bool:
+        """Whether *caller* may change what all users read, if they may write at all."""
+        return self._global_write() != "restricted" or caller.may("approve")
 
     def _terms_of(self, tx: Tx, memory: Memory) -> Sequence[str]:
         """Every term under which a memory may stand in the index, its earlier versions included."""

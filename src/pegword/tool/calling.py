@@ -10,7 +10,18 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from pegword.core import results
-from pegword.core.caller import COORDINATOR, Caller, Scope, Session, acting, scope_words, session_scope, session_scopes
+from pegword.core.caller import (
+    COORDINATOR,
+    Caller,
+    Scope,
+    Session,
+    acting,
+    default_word,
+    scope_words,
+    session_scope,
+    session_scopes,
+    writable_words,
+)
 from pegword.core.echo import Echo, echo
 from pegword.core.errors import Damaged, Invalid, NotFound, PegwordError, Unavailable
 from pegword.core.memory import CONTENT_CHARS_MAX, Draft, Memory, checked_text
@@ -70,9 +81,10 @@ class MemoryTool:
         """
         who = acting(caller, session)
         who.require("read")
+        writes_global = self._services.memories.writing.writes_global(who)
         offer = Offer(
-            _actions(who, session), scope_words(session), self._kind_word("project", "", who.project_word), self._content_chars_max(),
-            session.kind == COORDINATOR,
+            _actions(who, session, writes_global), scope_words(session), writable_words(session, writes_global=writes_global),
+            self._kind_word("project", "", who.project_word), self._content_chars_max(), session.kind == COORDINATOR,
         )  # fmt: skip
         form = schema(offer, dialect)
         return form if offered(who, session).tool else None
@@ -87,18 +99,19 @@ class MemoryTool:
         if not offered(who, session).memory:
             return _error(OFF)
         try:
-            return self._done(_Call(self._services, caller, who, session, self._reader(who)), arguments)
+            writes_global = self._services.memories.writing.writes_global(who)
+            return self._done(_Call(self._services, caller, who, session, self._reader(who), writes_global), arguments)
         except Unavailable:
             raise
         except PegwordError as error:
             return failed(error)
 
     def _done(self, call: "_Call", arguments: object) -> ToolResult:
-        actions = _actions(call.who, call.session)
+        actions = _actions(call.who, call.session, call.writes_global)
         request = read(arguments, actions, call.reader.now)
         if request.action in WRITING and request.action not in actions:
             return _error(READ_ONLY)
-        scopes = scope_words(call.session)
+        scopes = writable_words(call.session, writes_global=call.writes_global)
         if request.action in WRITING and request.places and not request.scope and len(scopes) > 1:
             # It was meant for some place; the default one, which others may see, is hardly that.
             raise Invalid(f"{request.places[0]} has no effect; say with scope where it is meant: {', '.join(scopes)}", field="scope")
@@ -123,6 +136,7 @@ class _Call:
     who: Caller
     session: Session
     reader: Reader
+    writes_global: bool
 
     def save(self, request: Request) -> ToolResult:
         scope = self._scope(request, write=True)
@@ -181,7 +195,7 @@ class _Call:
         return ToolResult(results.deleted(memory), memories=(memory,), outcome="deleted")
 
     def _scope(self, request: Request, *, write: bool = False) -> Scope:
-        return session_scope(self.caller, self.session, request.scope, write=write)
+        return session_scope(self.caller, self.session, request.scope, write=write, writes_global=self.writes_global)
 
     def _there_already(self, found: Resemblance, draft: Draft, *, named: bool) -> str:
         """Why *draft* is not saved, "" if it is: it says what is there already. A scope that was *named* is meant."""
@@ -201,7 +215,7 @@ class _Call:
     def _not_there(self, request: Request) -> ToolResult:
         """That there is no such memory in the scope that was meant; and where in the session's others there is one."""
         words = scope_words(self.session)
-        meant = request.scope or words[0]
+        meant = request.scope or default_word(self.session, writes_global=self.writes_global)
         others = [word for word in words if word != meant and self._has(word, request.name)]
         name = results.shortened(request.name.strip(), results.QUERY_CHARS_SHOWN)
         if others:
@@ -219,8 +233,8 @@ class _Call:
         return True
 
 
-def _actions(who: Caller, session: Session) -> Sequence[str]:
-    return offered_actions(may_write=offered(who, session).saves)
+def _actions(who: Caller, session: Session, writes_global: bool) -> Sequence[str]:
+    return offered_actions(may_write=offered(who, session, writes_global=writes_global).saves)
 
 
 def _own(description: str | None, heard: Echo) -> str | None:

@@ -50,10 +50,12 @@ _TYPES = {
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """What is offered: the *actions* and *scopes* (the first is the default), how type project is spelt, and the limit of content."""
+    """What is offered: the *actions*, the *scopes*, those of them that are *writable* (the default one first), how type project is spelt,
+    and the limit of content."""
 
     actions: Sequence[str]
     scopes: Sequence[str]
+    writable: Sequence[str]
     project_word: str
     content_chars_max: int
     coordinator: bool = False
@@ -62,6 +64,11 @@ class Offer:
     def writes(self) -> bool:
         """Whether anything may be saved."""
         return "save" in self.actions
+
+    @property
+    def default(self) -> str:
+        """The scope that is meant where none is named."""
+        return (*self.writable, *self.scopes)[0]
 
 
 def schema(offer: Offer, dialect: str) -> dict[str, Any]:
@@ -89,7 +96,6 @@ def _properties(offer: Offer) -> dict[str, Any]:
     """The arguments that some offered action takes."""
     types = {word: says.format(project=offer.project_word) for word, says in _TYPES.items()}
     words = [offer.project_word if word == "project" else word for word in types]
-    default = offer.scopes[0]
     told = f" Default for save: {offer.project_word}." if offer.writes else ""
     properties: Mapping[str, Any] = {
         "action": _enum(offer.actions, " ".join(_ACTIONS[action] for action in offer.actions)),
@@ -100,7 +106,7 @@ def _properties(offer: Offer) -> dict[str, Any]:
         "content": _text(f"What to remember, so that it can be understood by itself; at most {offer.content_chars_max} characters."),
         "description": _text("What it is about, in one line; helps to find it."),
         "type": _enum(words, f"{'; '.join(types.values())}.{told} In search and list a filter."),
-        "scope": _enum(offer.scopes, _scopes(offer, default)),
+        "scope": _enum(offer.scopes, _scopes(offer)),
         "tags": {"type": "array", "items": {"type": "string"}, "description": _TAGS},
         "priority": _enum(PRIORITIES, f"critical notes are always shown. Default: {PRIORITY_DEFAULT}."),
         "confidence": {"type": "number", "minimum": 0, "maximum": 1, "description": _CONFIDENCE},
@@ -122,10 +128,11 @@ _CONFIDENCE = (
 )
 
 
-def _scopes(offer: Offer, default: str) -> str:
-    says = "; ".join(_SCOPES[scope] for scope in offer.scopes)
+def _scopes(offer: Offer) -> str:
+    shut = set(offer.scopes) - set(offer.writable) if offer.writes else set()
+    says = "; ".join(f"{_SCOPES[scope]} (to be read only)" if scope in shut else _SCOPES[scope] for scope in offer.scopes)
     named = [action for action in ("save", "get", "delete") if action in offer.actions]
-    return f"{says}. Default for {', '.join(named)}: {default}; search and list look everywhere without it."
+    return f"{says}. Default for {', '.join(named)}: {offer.default}; search and list look everywhere without it."
 
 
 def _enum(words: Sequence[str], says: str) -> dict[str, Any]:

@@ -110,7 +110,7 @@ def a_membership_lasts_for_ever(patch: pytest.MonkeyPatch, _: World) -> None:
 
 
 def whoever_reads_writes(patch: pytest.MonkeyPatch, _: World) -> None:
-    patch.setattr(walls, "_words_to_write", walls.scope_words)
+    patch.setattr(walls, "writable_words", lambda session, **_: walls.scope_words(session))
     patch.setattr(sharing_rows, "may_write", lambda *_: True)
 
 
