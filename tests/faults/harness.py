@@ -5,7 +5,6 @@ A test draws its faults from `Tally.schedule`, books each one, and prints ``N in
 The long form (`make faults`) sets larger ones, and reads the tallies from the file that `PEGWORD_FAULTS_REPORT` names.
 """
 
-import json
 import os
 import random
 import tempfile
@@ -14,8 +13,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from tests.faults.page import note
+
 SEED = int(os.environ.get("SEED", str(time.time_ns() % 1_000_000)))
 PROGRESS_EVERY_S = 10.0
+ENGINE_SHOWN = {"sqlite": "SQLite", "postgres": "PostgreSQL"}
 PATIENCE_S = int(os.environ.get("PEGWORD_FAULTS_PATIENCE_S", "300"))  # for one test, before pytest gives it up
 
 
@@ -28,6 +30,14 @@ def quick_folder(otherwise: Path) -> Path:
 def how_many(name: str, default: int) -> int:
     """The number *name* of this run: how many faults of a kind, how many seconds."""
     return int(os.environ.get(f"PEGWORD_FAULTS_{name}", str(default)))
+
+
+def told(seconds: float) -> str:
+    """A span of time as a reader takes it: 12 s, 3 min 20 s, 1 h 05 min."""
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    return f"{whole // 60} min {whole % 60:02} s" if whole < 3_600 else f"{whole // 3_600} h {whole // 60 % 60:02} min"
 
 
 @dataclass
@@ -46,12 +56,14 @@ class Tally:
     def schedule(self, count: int) -> Iterator[random.Random]:
         """*count* faults: a source of chance for each, which depends on `SEED` and its number alone. Tells how far it is."""
         only = os.environ.get("PEGWORD_FAULTS_ONLY")
-        told = time.monotonic()
+        began = last = time.monotonic()
         for number in [int(only)] if only else range(count):
             self._number = number
-            if time.monotonic() - told >= PROGRESS_EVERY_S:
-                told = time.monotonic()
-                print(f"  {self.what}: {number} of {count}, {len(self.lost)} lost", flush=True)
+            now = time.monotonic()
+            if now - last >= PROGRESS_EVERY_S and number:
+                last, left = now, (now - began) / number * (count - number)
+                bad = f"{len(self.lost)} lost" + (f", {len(self.wrong)} wrong" if self.wrong else "")
+                print(f"  {self.what}: {number:,} of {count:,}, {bad}, after {told(now - began)}, about {told(left)} to go", flush=True)
             yield random.Random(f"{SEED} {self.what} {number}")
         self._number = -1
 
@@ -91,8 +103,7 @@ class Tally:
                 "what": self.what, "planted": caught, "injected": self.injected, "survived": self.survived,
                 "acknowledged": self.acknowledged, "lost": len(self.lost), "wrong": len(self.wrong), "notes": self.notes, "seed": SEED,
             }  # fmt: skip
-            with Path(report).open("a", encoding="utf-8") as file:
-                file.write(json.dumps(line) + "\n")
+            note(Path(report), line)
 
     def _where(self, text: str) -> str:
         return f"{text} (SEED={SEED} PEGWORD_FAULTS_ONLY={self._number})" if self._number >= 0 else f"{text} (SEED={SEED})"

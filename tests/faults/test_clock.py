@@ -14,7 +14,7 @@ from pegword.services import reindexing
 from pegword.services.bundle import Services
 from pegword.settings import load
 from tests.conftest import Clock
-from tests.faults.harness import PATIENCE_S, Tally, how_many
+from tests.faults.harness import ENGINE_SHOWN, PATIENCE_S, Tally, how_many
 from tests.faults.work import CALLER, SCOPES, Asked, look, stored, take_steps
 from tests.store.test_index import small_index as small_index
 
@@ -79,17 +79,19 @@ def odd_times(services: Services) -> list[str]:
     return wrong
 
 
-def test_a_clock_that_jumps_loses_nothing(fresh: Callable[[], Path | str]) -> None:
+def test_a_clock_that_jumps_loses_nothing(fresh: Callable[[], Path | str], engine_name: str) -> None:
     """An hour back, ten years on, to 1970: saves, changes, deletes and searches go on; what expires only in days is found again when the
     clock is right, though a sweep had taken it for expired."""
-    tally = Tally("a clock that jumps")
+    tally = Tally(f"a clock that jumps, {ENGINE_SHOWN[engine_name]}")
     for chance in tally.schedule(LIVES):
         live_through_jumps(tally, fresh, chance)
     tally.hold()
 
 
-def test_a_store_that_forgets_what_it_swept_too_early_is_caught(fresh: Callable[[], Path | str], monkeypatch: pytest.MonkeyPatch) -> None:
-    tally = Tally("a clock that jumps, nothing restored")
+def test_a_store_that_forgets_what_it_swept_too_early_is_caught(
+    fresh: Callable[[], Path | str], engine_name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tally = Tally(f"a clock that jumps, {ENGINE_SHOWN[engine_name]}, nothing restored")
     monkeypatch.setattr(reindexing, "restore", lambda *_: set())
     for chance in tally.schedule(2):
         live_through_jumps(tally, fresh, chance)

@@ -14,7 +14,7 @@ import pytest
 from pegword.assembly import open_services
 from pegword.settings import load
 from tests.conftest import url_of
-from tests.faults.harness import PATIENCE_S, Tally, how_many
+from tests.faults.harness import ENGINE_SHOWN, PATIENCE_S, Tally, how_many
 from tests.faults.ledger import PYTHON, SERVE, Server
 
 KILLS = how_many("KILLS_UNDER_KEYS", 6)
@@ -96,9 +96,11 @@ def _book(tally: Tally, clients: Sequence[Client], before: int, faults: int = 1)
         client.wrong.clear()
 
 
-def test_who_tries_again_after_a_crash_is_answered_and_nothing_is_done_twice(database: Path | str, tmp_path: Path) -> None:
+def test_who_tries_again_after_a_crash_is_answered_and_nothing_is_done_twice(
+    database: Path | str, engine_name: str, tmp_path: Path
+) -> None:
     """Every request makes one version, whether its answer was heard at the first try or after the server had come back."""
-    tally = Tally(f"kill -9 of a server under {WRITERS} writers with keys")
+    tally = Tally(f"kill -9 of a server under {WRITERS} writers with keys, {ENGINE_SHOWN[engine_name]}")
     killed(tally, SERVE, database, tmp_path, KILLS)
     tally.hold()
 
@@ -106,7 +108,7 @@ def test_who_tries_again_after_a_crash_is_answered_and_nothing_is_done_twice(dat
     assert tally.notes["asked again"] > 0
 
 
-def test_a_server_that_keeps_the_answer_after_the_commit_is_caught(database: Path | str, tmp_path: Path) -> None:
-    tally = Tally("kill -9 of a server, answers kept after the commit")
+def test_a_server_that_keeps_the_answer_after_the_commit_is_caught(database: Path | str, engine_name: str, tmp_path: Path) -> None:
+    tally = Tally(f"kill -9 of a server, {ENGINE_SHOWN[engine_name]}, answers kept after the commit")
     killed(tally, [PYTHON, str(Path(__file__).parent / "forgetful_server.py"), "serve"], database, tmp_path, 4)
     tally.catch()
