@@ -25,7 +25,7 @@ from bench.latency_peers import Bm25s, Fts5, Tantivy, visible_texts
 from bench.latency_postgres import FullText, analyse, cpu_clock
 from bench.peers import Turnstone
 from bench.servers import Cluster
-from bench.store import K, Store
+from bench.store import K, Store, copy
 from bench.writing import saves
 
 SEED = 7
@@ -47,12 +47,14 @@ def main() -> int:
         print(_machine(peer, cluster))
         for scopes in given.scopes:
             table = _Table(given, scopes, Path(folder) / f"searches-{scopes}")
-            table.searches(peer)
+            if not given.only_postgresql:
+                table.searches(peer)
             if cluster:
                 table.searches_in_postgresql(cluster)
             table.close()
-        _turns(given.terms, given.queries, Path(folder) / "turns")
-        print("\n" + "\n".join(saves(Path(folder) / "saves", given.saves, SEED)))
+        if not given.only_postgresql:
+            _turns(given.terms, given.queries, Path(folder) / "turns")
+            print("\n" + "\n".join(saves(Path(folder) / "saves", given.saves, SEED)))
         if cluster:
             cluster.close()
     if peer:
@@ -68,7 +70,9 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--terms", type=int, default=TERMS, help="words of a query, none of them a stop word")
     parser.add_argument("--queries", type=int, default=200)
     parser.add_argument("--saves", type=int, default=500)
-    parser.add_argument("--no-postgresql", action="store_true", help="leave PostgreSQL out")
+    engines = parser.add_mutually_exclusive_group()
+    engines.add_argument("--no-postgresql", action="store_true", help="leave PostgreSQL out")
+    engines.add_argument("--only-postgresql", action="store_true", help="leave out all but PostgreSQL and, to compare with, SQLite")
     parser.add_argument("--turnstone-python", type=Path, default=python and Path(python), help="interpreter of the peer")
     return parser.parse_args()
 
@@ -94,6 +98,7 @@ class _Table:
         folder.mkdir()
         self._folder = folder
         self._scopes = scopes
+        self._only: bool = given.only_postgresql
         world = World(given.size, scopes, SEED)
         self._queries = world.queries(given.queries, given.terms)
         self._notes: list[Note] = list(world.notes())
@@ -131,11 +136,13 @@ class _Table:
     def searches_in_postgresql(self, cluster: Cluster) -> None:
         """Pegword on PostgreSQL between itself on SQLite and PostgreSQL's own search: the CPU time of both processes."""
         url, other = cluster.url(f"pegword_{self._scopes}"), cluster.url(f"fulltext_{self._scopes}")
+        copy(self._folder / "pegword.db", url)
         store, theirs = Store(url), FullText(other, self._notes)
-        store.fill(self._notes)
         analyse(url)
         store.index(self._queries[0])
         ours, both = cpu_clock(url), _sum(cpu_clock(url), cpu_clock(other))
+        if self._only:
+            print(_line("Pegword: index (terms in, ids out)", median_ms(self._store.index, self._queries)))
         self._against("Pegword on PostgreSQL, index", store.index, ours)
         self._against("Pegword on PostgreSQL, search", store.search, ours)
         few = self._queries if self._scopes > 1 else self._queries[:ROUNDS]

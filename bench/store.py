@@ -1,6 +1,7 @@
 """Pegword's own store and services, filled in bulk, and asked at three depths: index, search, turn."""
 
 import os
+import sys
 from collections.abc import Iterable, Iterator
 from functools import partial
 from itertools import islice
@@ -8,17 +9,19 @@ from pathlib import Path
 from typing import Any
 
 from bench.generator import Asked, Note
-from pegword.assembly import open_services
+from pegword.assembly import open_services, opened_bare
 from pegword.core.caller import Caller, Session, Visible, workstream_scope
 from pegword.core.memory import Draft
 from pegword.core.ranking import rank
 from pegword.core.text import Analyser
 from pegword.settings import load
+from pegword.store import copying
 from pegword.store.engine import Tx
 from pegword.store.postings import Found, fetch
 
 K = 5
 _AT_ONCE = 500
+_TOLD_EACH = 20_000
 
 
 class Store:
@@ -39,8 +42,10 @@ class Store:
         """Save *notes*, many in one transaction, and fold what is due: as if they had been saved one by one long ago."""
         drafts = self.drafts(notes)
         due: dict[str, None] = {}
+        step = Told("memories saved")
         while some := list(islice(drafts, _AT_ONCE)):
             due |= dict.fromkeys(self._services.engine.write(partial(self._put, some=some)))
+            step(len(some))
         for key in due:
             self._services.housekeeper.due(key)
         self._services.housekeeper.settle()
@@ -91,6 +96,30 @@ class Store:
 
     def _visible(self, asked: Asked) -> Visible:
         return Visible(tuple(workstream_scope(self._caller, f"s{scope}") for scope in asked.scopes))
+
+
+def copy(source: Path, target: str) -> None:
+    """Carry the store in the file *source* into the empty database *target* as `pegword migrate` does, without holding the two against each
+    other: the same memories under the same index as if they had been saved there."""
+    with opened_bare(source) as old, opened_bare(target, create=True) as new:
+        position = copying.begin(new, old.url)
+        with old.read() as tx:
+            copying.copy(tx, new, position, Told("rows copied"))
+        copying.finish(new)
+
+
+class Told:
+    """Says on stderr how much of *what* is done, at every `_TOLD_EACH`."""
+
+    def __init__(self, what: str) -> None:
+        self._what = what
+        self._done = 0
+
+    def __call__(self, count: int) -> None:
+        """So many more."""
+        before, self._done = self._done, self._done + count
+        if before // _TOLD_EACH != self._done // _TOLD_EACH:
+            print(f"{self._what}: {self._done:,}", file=sys.stderr, flush=True)
 
 
 def _messages(asked: Asked, count: int) -> list[str]:
