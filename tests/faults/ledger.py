@@ -16,7 +16,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-START_S_MAX = 30.0
+START_S_MAX = 60.0
+NAMES_MAX = 300  # of one writer: under load for long, a store stays as large
 PYTHON = sys.executable
 SERVE = (PYTHON, "-m", "pegword", "serve")
 IN_DOUBT = ("in_doubt", "ending")  # the codes of a 503 that does not say that nothing was changed
@@ -36,6 +37,10 @@ class Ledger:
     statuses: Counter[tuple[int, str]] = field(default_factory=Counter)
     wrong: list[str] = field(default_factory=list)
     answers: int = 0
+
+    def answered(self, *statuses: int) -> int:
+        """How many writes were answered one of *statuses*; writers may be at work."""
+        return sum(number for (status, _), number in dict(self.statuses).items() if status in statuses)
 
     def lost(self, stored: dict[str, str]) -> list[str]:
         """What *stored* (content by name) shows otherwise than it was answered. What is in doubt may be there or not; what was refused may
@@ -133,7 +138,7 @@ class Writer(threading.Thread):
         step = 0
         try:
             while not self._stop_asked.is_set():
-                name = f"r{self._round}_w{self.number}_{self._random.randrange(step // 2 + 1)}"
+                name = f"r{self._round}_w{self.number}_{self._random.randrange(min(step // 2 + 1, NAMES_MAX))}"
                 step += 1
                 self.save(name, f"content {step} of {name} {'words ' * self._random.randrange(60)} x{self._random.getrandbits(40):x}")
                 if self._random.random() < 0.1:

@@ -238,7 +238,7 @@ def serve_through(tally: Tally, here: Path, serve: Callable[[Services], Site], f
     threads = writers(WRITERS, site.port, token, ledger, chance.randrange(1 << 30), stop)
     until(lambda: ledger.answers > 50)
     failing.on = True
-    until(lambda: sum(n for (status, _), n in ledger.statuses.items() if status in (503, 507)) > 50)
+    until(lambda: ledger.answered(503, 507) > 50)
     ready = ask(site.port, "GET", "/readyz")
     read = ask(site.port, "GET", "/v1/api/memories", token=token)
     found = ask(site.port, "POST", "/v1/api/memories/search", {"query": "content"}, token=token)

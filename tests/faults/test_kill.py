@@ -52,9 +52,9 @@ def crash_rounds(tally: Tally, command: Sequence[str], folder: Path, token: str,
         time.sleep(chance.uniform(0.05, 0.6))
         server.kill()
         joined(threads)
-        last = number == rounds - 1
-        found, wrong = look(database) if last or number % 10 == 9 else ({}, [])
-        lost = ledger.lost({name: content for (_, name), content in found.items()}) if found and not wrong else []
+        looked = number == rounds - 1 or number % 10 == 9
+        found, wrong = look(database) if looked else ({}, [])
+        lost = ledger.lost({name: content for (_, name), content in found.items()}) if looked and not wrong else []
         tally.book(acknowledged=ledger.answers - before, lost=lost, wrong=[*wrong, *ledger.wrong])
         ledger.wrong.clear()
 

@@ -46,7 +46,7 @@ def test_a_file_system_that_fills_up_refuses_saves_and_takes_them_again_when_the
     server = Server([*SPACE, _FULL, str(small), str(folder), *SERVE], f"sqlite:///{small}/pegword.db", tmp_path)
     inside = Path(f"/proc/{server.process.pid}/root{small}")
     threads = writers(WRITERS, server.port, token, ledger, 1, stop)
-    until(lambda: sum(number for (status, _), number in ledger.statuses.items() if status == 507) > 100)
+    until(lambda: ledger.answered(507) > 100)
     wrong = reads_go_on(server.port, token)
     until(lambda: ask(server.port, "GET", "/readyz")[0] == 507, 20)  # it looks again every five seconds
     (inside / "ballast").unlink()
@@ -56,7 +56,7 @@ def test_a_file_system_that_fills_up_refuses_saves_and_takes_them_again_when_the
     joined(threads)
     for name in ("pegword.db", "pegword.db-wal"):
         (tmp_path / name).write_bytes((inside / name).read_bytes())
-    refusals = sum(number for (status, _), number in ledger.statuses.items() if status == 507)
+    refusals = ledger.answered(507)
     wrong += [f"answered {answer}" for answer in ledger.statuses if answer[0] in (500, 503)] + ledger.wrong
     wrong += [f"ended with {code}"] if (code := server.stop()) else []
     found, unsound = look(tmp_path / "pegword.db")

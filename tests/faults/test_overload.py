@@ -75,7 +75,7 @@ def flood(tally: Tally, folder: Path, serve: Callable[[Services], Site]) -> Tall
     wrong += [f"the line of writers grew to {longest}"] if longest > 256 else []
     wrong += [f"the memory grew by {grown >> 20} MiB"] if grown > RSS_GROWTH_MAX else []
     wrong += [] if (read[0], saved[0]) == (200, 201) and took < 5 else [f"a read {read[0]}, a save afterwards {saved[0]} in {took:.1f} s"]
-    refused = sum(number for (status, _), number in ledger.statuses.items() if status in (429, 503))
+    refused = ledger.answered(429, 503)
     tally.notes = {"refused": refused, "longest line": longest, "memory MiB": grown >> 20}
     tally.book(
         acknowledged=ledger.answers, lost=ledger.lost({name: text for (_, name), text in found.items()}), wrong=wrong, faults=CLIENTS

@@ -76,7 +76,7 @@ def restart_under_load(tally: Tally, command: Sequence[str], postgres: Cluster, 
     code = ours.stop()
     found, wrong = look(postgres.url)
     tally.acknowledged = ledger.answers
-    tally.notes["answered 503"] = sum(number for (status, _), number in ledger.statuses.items() if status == 503)
+    tally.notes["answered 503"] = ledger.answered(503)
     tally.book(
         lost=ledger.lost({name: text for (_, name), text in found.items()}),
         wrong=wrong + ([f"ended with {code}"] if code else []),
@@ -212,7 +212,7 @@ def under_writers(
     wrong += ledger.wrong + ([] if ready == 200 else [f"/readyz said {ready}"])
     left_over = len(postgres.sessions())
     wrong += [f"{left_over} connections are open"] if left_over > CONNECTIONS_MAX else []
-    refused = sum(number for (status, _), number in ledger.statuses.items() if status == 503)
+    refused = ledger.answered(503)
     tally.notes["answered 503"] = refused
     tally.acknowledged += ledger.answers
     tally.book(lost=ledger.lost({name: text for (_, name), text in found.items()}), wrong=wrong, faults=0)
@@ -239,7 +239,7 @@ def test_a_server_without_a_connection_to_spare_is_503_until_it_has_one(postgres
     def hurt(tally: Tally, ledger: Ledger) -> None:
         try:
             postgres.allow(0)
-            until(lambda: sum(number for (status, _), number in ledger.statuses.items() if status == 503) >= WRITERS)
+            until(lambda: ledger.answered(503) >= WRITERS)
         finally:
             postgres.allow(-1)
         tally.book()

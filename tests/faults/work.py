@@ -209,8 +209,10 @@ def look(database: Path | str) -> tuple[dict[tuple[str, str], str], list[str]]:
 _TORN = """
     SELECT m.name, m.version FROM structured_memories AS m
     WHERE (SELECT count(*) FROM memory_versions AS v WHERE v.scope_key = m.scope_key AND v.memory_id = m.memory_id) <> m.version
-        OR (SELECT content FROM memory_versions AS v WHERE v.memory_id = m.memory_id AND v.version = m.version) <> m.content
-        OR (SELECT count(*) FROM memory_tags AS t WHERE t.memory_id = m.memory_id) <> json_array_length(m.tags)
+        OR (SELECT content FROM memory_versions AS v
+            WHERE v.scope_key = m.scope_key AND v.memory_id = m.memory_id AND v.version = m.version) <> m.content
+        OR (SELECT count(*) FROM memory_tags AS t
+            WHERE t.scope_key = m.scope_key AND t.memory_id = m.memory_id) <> json_array_length(m.tags)
     UNION ALL
     SELECT v.name, v.version FROM memory_versions AS v WHERE v.memory_id NOT IN (SELECT memory_id FROM structured_memories)
 """
