@@ -9,7 +9,7 @@ from random import Random
 from pegword.core.errors import Busy
 from pegword.core.memory import Draft
 from pegword.services.bundle import Services
-from pegword.store import blocks, folding, migrate, postings
+from pegword.store import blocks, folding, migrate, postings, reindex
 from tests.faults.disk import Disk, kill_at
 from tests.faults.work import CALLER, SCOPES, Asked, open_on, take_steps
 from tests.store.test_index import BLOCK, DEAD, TAIL
@@ -26,6 +26,8 @@ def shrink_index() -> None:
     folding.BLOCK_POSTINGS_MAX = BLOCK
     blocks._BLOCK_BYTES = BLOCK * 8
     folding.REBUILD_BLOCKS_MAX = 5
+    reindex.BLOCKS_AT_ONCE = 5
+    reindex.SLOTS_AT_ONCE = 5
 
 
 def fill(services: Services, asked: Asked) -> None:

@@ -46,6 +46,12 @@ def put(tx: Tx, rows: Sequence[BlockRow]) -> None:
         tx.run_many(_PUT, rows)
 
 
+def drop(tx: Tx, keys: Sequence[BlockKey]) -> None:
+    """Delete the blocks of these keys."""
+    if keys:
+        tx.run_many(_DROP, keys)
+
+
 def dead(tx: Tx, scope_key: str) -> list[int]:
     """The slots of a scope that stand in blocks but are no memory's any more."""
     return [int(row[0]) for row in tx.rows(_DEAD, (scope_key,))]
@@ -67,6 +73,5 @@ def rewrite(tx: Tx, scope_key: str, rows: Sequence[Row], gone: Ints, *, closed_u
         if len(kept) < len(postings):
             drops += [(scope_key, term, first) for first in firsts]
             puts += cut(scope_key, term, kept.tobytes())
-    if drops:
-        tx.run_many(_DROP, drops)
+    drop(tx, drops)
     put(tx, puts)

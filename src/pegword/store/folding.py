@@ -55,9 +55,14 @@ def fold(tx: Tx, scope_key: str) -> bool:
     """Move the oldest `TAIL_MAX` tail rows of a scope into blocks; False when there are fewer."""
     tx.alone(scope_key)
     counts = tx.rows(_COUNTS, (scope_key,))
-    if not counts or counts[0][0] < TAIL_MAX:
-        return False
+    return bool(counts) and counts[0][0] >= TAIL_MAX and fold_some(tx, scope_key)
+
+
+def fold_some(tx: Tx, scope_key: str) -> bool:
+    """Move the oldest tail rows of a scope that is held `alone` into blocks, at most `TAIL_MAX`; False when there are none."""
     tail = tx.rows(_TAIL, (scope_key, TAIL_MAX))
+    if not tail:
+        return False
     fresh = gathered_tail(tail)
     terms = sorted(fresh)
     last = _last_blocks(tx, scope_key, terms)

@@ -24,6 +24,7 @@ from pegword.store.packing import MARK, PLACE_MAX, find_marks, pack_tail, unpack
 TAIL_MAX = 128
 NOT_INDEXED = -1  # the slot of a memory that is not, or no longer, in the index
 BEING_SAVED = -2  # the slot of a new memory until its save has found its place
+IN_THE_MAKING = ">"  # stands after the name of an analyser that makes a scope's index again, and before the last slot that it does
 SITTING_GAP_US = 30 * 60 * 1_000_000
 # A query is read up to this many distinct terms; of those the rarest QUERY_TERMS_MAX are kept.
 QUERY_TERMS_READ_MAX = 4_096
@@ -33,7 +34,7 @@ SCOPES_NAMED_MAX = 500  # scopes named one by one in a statement
 
 _STATISTICS, _TAIL, _DEAD, _MARKED, _FREQUENCY = range(5)
 
-_ENTER = """
+_ENTER = f"""
     INSERT INTO ix_scope AS s (scope_key, next_slot, n, words, tail_n, dead_n, version, sitting, sitting_place, sitting_at, analyser)
     VALUES (:scope_key, 1, 1, :length, 1, 0, 0, :sitting, 0, :now, :analyser)
     ON CONFLICT (scope_key) DO UPDATE SET
@@ -44,7 +45,10 @@ _ENTER = """
         dead_n = s.dead_n + :was_in - :was_in_tail,
         sitting = excluded.sitting,
         sitting_at = excluded.sitting_at,
-        analyser = CASE WHEN s.analyser = excluded.analyser THEN s.analyser ELSE '' END,
+        analyser = CASE
+            WHEN s.analyser = excluded.analyser
+                OR substr(s.analyser, 1, length(excluded.analyser) + 1) = excluded.analyser || '{IN_THE_MAKING}'
+            THEN s.analyser ELSE '' END,
         sitting_place = CASE
             WHEN s.sitting = excluded.sitting AND s.sitting_place < :place_max
                 AND (:named = 1 OR excluded.sitting_at - s.sitting_at <= :gap)
