@@ -125,12 +125,12 @@ def test_a_shared_workstream_is_made_by_a_service_for_its_members(
     assert ("s:" + at, "host", {"alice", "bob"}) == (made.scope.key, made.owner_name, {m.user_name for m in made.members})
     assert "quokka" == read(services, bob, his)
     assert (True, False) == (hers.workstream_write, his.workstream_write)
-    for caller, session in ((alice, private), (host, services.sessions.create(host, workstream_id=at))):
+    for caller, session in ((alice, private), (host, services.sessions.create(host, user="host", workstream_id=at))):
         with pytest.raises(NotFound, match="Memory"):
             read(services, caller, session)
-    for outsider in (carol, host):
+    for outsider, named in ((carol, ""), (host, "host")):
         with pytest.raises(NotFound, match="Workstream not found"):
-            services.sessions.create(outsider, workstream_id=at, shared=True)
+            services.sessions.create(outsider, user=named, workstream_id=at, shared=True)
     for caller in (alice, alice_herself):
         with pytest.raises(Forbidden, match="'service'"):
             services.sharing.create(caller, "workstream", "Mine")

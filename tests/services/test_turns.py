@@ -342,7 +342,7 @@ def test_a_lever_that_is_not_asked_is_noticed(
 ) -> None:
     """Planted faults: each makes the guard above fail."""
 
-    def forgetful(caller: Caller, session: Session, *, tool: bool = True) -> Offered:
+    def forgetful(caller: Caller, session: Session, *, tool: bool = True, **_: bool) -> Offered:
         return replace(offered(caller, session, tool=tool), **{fault: True})
 
     for place in ("services.turns", "services.nudges", "tool.calling"):

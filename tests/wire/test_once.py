@@ -137,7 +137,7 @@ def check_every_write(server: Site, client: httpx2.Client) -> None:
 @pytest.fixture
 def host(server: Site, bob: httpx2.Client) -> httpx2.Client:
     """A client of Alice that may do whatever a route can; and Bob, whom it may do it to."""
-    return server.client(server.token("alice", "service"))
+    return server.client(server.token("alice", "approve"))
 
 
 def test_every_write_in_the_table_of_routes_is_done_once(server: Site, host: httpx2.Client) -> None:

@@ -18,7 +18,9 @@ class SessionBody(Body, kw_only=True):
     """A session to be made. Nothing of it can be changed later, and no tool and no turn can say otherwise."""
 
     kind: Annotated[str, Meta(description=_KIND, extra_json_schema={"enum": [*SESSION_KINDS, ""]})] = ""
-    user: Annotated[str, Meta(description="name of the user whom it is for; only a key with the right service says it")] = ""
+    user: Annotated[
+        str, Meta(description="name of the user whom it is for; a key with the right service says it, or anonymous; no other key does")
+    ] = ""
     anonymous: Annotated[bool, Meta(description="it is for somebody who is no user; only a key with the right service says it")] = False
     workstream_id: str = ""
     shared: Annotated[bool, Meta(description="workstream_id is that of a workstream with members")] = False

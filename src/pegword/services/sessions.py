@@ -57,7 +57,8 @@ class Sessions:
         """Make a session.
 
         *kind* is interactive, coordinator or child ("": child where there is a parent, else interactive). *user* names who it is for,
-        and *anonymous* says that it is for somebody who is no user: only a service says either. *shared*: the workstream is one with
+        and *anonymous* says that it is for somebody who is no user: only a service says either, and it says one of them, its own name
+        too, so that nothing of a user's is ever kept as the host's for want of a word. *shared*: the workstream is one with
         members. A child has the user, the workstream and the project of its parent, and never more. *resumed*: the conversation began
         before this server knew of it.
         Raises `Invalid`, `Forbidden` for what this credential may not say, `NotFound` for a user, a workstream with members, a project
@@ -166,6 +167,9 @@ def _check_form(caller: Caller, kind: str, user: str, anonymous: bool, workstrea
         raise Invalid("a child has the user and the workstream of its parent; leave user, anonymous and shared out", field="parent_id")
     if shared and not workstream_id:
         raise Invalid("workstream_id is required for a shared workstream", field="workstream_id")
+    if _is_service(caller) and not (user or anonymous or parent_id):
+        said = "user: a key with the right 'service' acts for many users; say whom the session is for, by name, or that it is anonymous"
+        raise Invalid(said, field="user", code="no_acting_user")
 
 
 def _places(caller: Caller, session: Session) -> tuple[Scope | None, Scope | None]:
