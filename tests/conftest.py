@@ -10,6 +10,7 @@ from itertools import count
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from pegword.assembly import open_services
 from pegword.core.caller import Caller
@@ -18,6 +19,10 @@ from pegword.settings import load
 from tests import postgres
 
 ENGINES = ("sqlite", "postgres")
+
+# How long an example takes says what the machine does beside it, not whether the rule holds.
+settings.register_profile("pegword", parent=settings(), deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True)
+settings.load_profile("pegword")
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

@@ -62,14 +62,14 @@ class Site:
         self._clients.append(client)
         return client
 
-    def raw(self, data: bytes, *, half_close: bool = False, patience_s: float = 20) -> list[Reply]:
-        """Send *data* as it is, and return the answers until the server closes or falls silent."""
+    def raw(self, data: bytes, *, half_close: bool = False, patience_s: float = 60, at_least: int = 1) -> list[Reply]:
+        """Send *data* as it is, and return the answers until the server closes or, after *at_least* so many, falls silent."""
         with socket.create_connection(("127.0.0.1", self.port), timeout=patience_s) as connection:
             with contextlib.suppress(OSError):  # the server may hang up on what is too long; what it said first still counts
                 connection.sendall(data)
             if half_close:
                 connection.shutdown(socket.SHUT_WR)
-            return read_replies(connection)
+            return read_replies(connection, at_least)
 
     def reset(self) -> None:
         for client in self._clients:
@@ -78,14 +78,14 @@ class Site:
         self.app = self.services = None
 
 
-def read_replies(connection: socket.socket) -> list[Reply]:
-    """The answers on *connection* until it ends, or until nothing more comes."""
+def read_replies(connection: socket.socket, at_least: int = 1) -> list[Reply]:
+    """The answers on *connection* until it ends, or until nothing more comes after *at_least* so many."""
     data = b""
     try:
         while chunk := connection.recv(1 << 16):
             data += chunk
             replies, rest = _split(data)
-            if replies and not rest:
+            if len(replies) >= at_least and not rest:
                 connection.settimeout(0.3)
     except OSError:
         pass
@@ -117,10 +117,10 @@ def running() -> Iterator[Site]:
     server = Server(site, ready=ready.set)
     thread = threading.Thread(target=server.run, args=([listener],))
     thread.start()
-    assert ready.wait(20)
+    assert ready.wait(60)
     yield site
     server.stop()
-    thread.join(20)
+    thread.join(60)
     assert not thread.is_alive()
 
 

@@ -1,0 +1,55 @@
+"""Waiting in tests: for a condition, never for a time; and ports that nobody else is given meanwhile.
+
+What is waited for comes at once on a machine with nothing else to do. How long it may take at most says only when a test gives up.
+"""
+
+import socket
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+PATIENCE_S = 120.0
+
+
+def until(condition: Callable[[], bool], patience_s: float = PATIENCE_S) -> None:
+    """Return as soon as *condition* holds."""
+    last = time.monotonic() + patience_s
+    while not condition():
+        assert time.monotonic() < last, "it never came to that"
+        time.sleep(0.005)
+
+
+class Port:
+    """A port of this machine for a server that is started later: until `free`, nobody who asks for any port is given it.
+
+    It is bound, and nobody listens: a server that reuses addresses, as ours and PostgreSQL do, may.
+    """
+
+    def __init__(self) -> None:
+        self._socket = socket.socket()
+        self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        self._socket.bind(("127.0.0.1", 0))
+        self.number = int(self._socket.getsockname()[1])
+
+    def free(self) -> None:
+        """Let others have it."""
+        self._socket.close()
+
+
+def takes_connections(port: int) -> bool:
+    """Whether somebody listens there."""
+    try:
+        socket.create_connection(("127.0.0.1", port), timeout=10).close()
+    except ConnectionRefusedError:
+        return False
+    except OSError:
+        return True
+    return True
+
+
+def served(port: int) -> set[int]:
+    """The ports of the clients whose connections to *port* a process still holds: of who takes nothing, only the system knows more."""
+    lines = [line.split() for line in Path("/proc/net/tcp").read_text(encoding="ascii").splitlines()[1:]]
+    return {
+        int(remote.split(":")[1], 16) for _, local, remote, state, *_ in lines if state == "01" and int(local.split(":")[1], 16) == port
+    }
