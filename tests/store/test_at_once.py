@@ -3,7 +3,7 @@
 import random
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -15,6 +15,8 @@ from pegword.core.memory import Draft
 from pegword.services.bundle import Services
 from pegword.services.writing import Changes
 from pegword.settings import load
+from pegword.store import blocks, folding
+from pegword.store.engine import Tx
 from pegword.store.postgres import PostgresTx
 from tests import postgres
 from tests.store.test_index import WORDS, check, small_index  # noqa: F401  (a fixture)
@@ -154,3 +156,41 @@ def test_the_same_test_catches_an_engine_whose_writers_do_not_wait_for_each_othe
         pytest.fail("nobody noticed")
     for store in stores:
         store.engine.close()
+
+
+def test_saves_go_on_beside_what_writes_blocks(
+    postgres_database: postgres.Database,
+    small_index: None,  # noqa: F811
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A save of another memory does not wait for a fold; one that changes a memory which is being folded does, and leaves it dead."""
+    postgres_database.empty()
+    store = open_services(postgres_database.url, load(environment={}))
+    for number in range(4):
+        store.memories.save(CALLER, Draft(f"n{number}", "tea", GLOBAL))
+    outcomes: list[str] = []
+
+    def save(name: str) -> None:
+        outcomes.append(store.memories.save(CALLER, Draft(name, "milk", GLOBAL)).outcome)
+
+    another, the_same = (threading.Thread(target=save, args=(name,)) for name in ("another", "n1"))
+    put = blocks.put
+    seen: list[str] = []
+
+    def put_slowly(tx: Tx, rows: Sequence[blocks.BlockRow]) -> None:
+        put(tx, rows)
+        the_same.start()
+        another.start()
+        another.join(20)
+        seen.extend(outcomes)
+
+    monkeypatch.setattr(blocks, "put", put_slowly)
+    assert store.engine.write(lambda tx: folding.fold(tx, GLOBAL.key))
+    the_same.join(20)
+
+    assert ["created"] == seen
+    assert ["created", "updated"] == outcomes
+    check(store)
+    with store.engine.read() as tx:
+        assert [(1,)] == tx.rows("SELECT slot FROM ix_dead")
+    store.close()

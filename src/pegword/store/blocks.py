@@ -7,7 +7,7 @@ from operator import itemgetter
 import numpy as np
 import numpy.typing as npt
 
-from pegword.store.engine import Row, Tx
+from pegword.store.engine import Row, Tx, among, padded
 from pegword.store.packing import BLOCK_POSTINGS_MAX, POSTING_BYTES, are_among, first_slot, unpack
 
 Ints = npt.NDArray[np.int64]
@@ -22,6 +22,17 @@ _PUT = """
 """
 _DROP = "DELETE FROM ix_block WHERE scope_key = ? AND term = ? AND first_slot = ?"
 _DEAD = "SELECT slot FROM ix_dead WHERE scope_key = ?"
+_BURY = "DELETE FROM ix_dead WHERE scope_key = ? AND {slots}"
+_BURIED = "UPDATE ix_scope SET dead_n = dead_n - ?, version = version + 1 WHERE scope_key = ?"
+
+BURIED_AT_ONCE = 500
+
+
+def hold(tx: Tx, scope_key: str) -> None:
+    """Keep off all others who write blocks of a scope, but not saves, which write none. What ends here touches the row that counts the
+    scope last, since saves wait for that."""
+    tx.beside(scope_key)
+    tx.alone(f"blocks of {scope_key}")
 
 
 def cut(scope_key: str, term: str, postings: bytes) -> list[BlockRow]:
@@ -55,6 +66,15 @@ def drop(tx: Tx, keys: Sequence[BlockKey]) -> None:
 def dead(tx: Tx, scope_key: str) -> list[int]:
     """The slots of a scope that stand in blocks but are no memory's any more."""
     return [int(row[0]) for row in tx.rows(_DEAD, (scope_key,))]
+
+
+def bury(tx: Tx, scope_key: str, slots: Sequence[int]) -> None:
+    """Take *slots*, which stand in no block any more, from the list of the dead."""
+    buried = 0
+    for start in range(0, len(slots), BURIED_AT_ONCE):
+        some = slots[start : start + BURIED_AT_ONCE]
+        buried += tx.run(_BURY.replace("{slots}", among("slot", len(some))), (scope_key, *padded(some)))
+    tx.run(_BURIED, (buried, scope_key))
 
 
 def rewrite(tx: Tx, scope_key: str, rows: Sequence[Row], gone: Ints, *, closed_up: bool) -> None:

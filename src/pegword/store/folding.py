@@ -19,21 +19,22 @@ REBUILD_BLOCKS_MAX = 2_000  # blocks written anew in one transaction
 
 _DUE = "SELECT scope_key, tail_n, dead_n, n FROM ix_scope WHERE tail_n >= ? OR dead_n > ? ORDER BY scope_key"
 _COUNTS = "SELECT tail_n, dead_n, n FROM ix_scope WHERE scope_key = ?"
-_TAIL = "SELECT slot, place, length, counts, marks, unspelt FROM ix_tail WHERE scope_key = ? ORDER BY slot LIMIT ?"
+# A save that changes one of these memories waits for its row here, or was first, and then it is not among them.
+_TAKE_TAIL = """
+    DELETE FROM ix_tail WHERE scope_key = ? AND slot IN (SELECT slot FROM ix_tail WHERE scope_key = ? ORDER BY slot LIMIT ?)
+    RETURNING slot, place, length, counts, marks, unspelt
+"""
 _LAST_BLOCKS = """
     SELECT b.term, b.postings FROM ix_block AS b
     WHERE b.scope_key = ? AND {terms} AND b.n < ? AND NOT EXISTS (
         SELECT 1 FROM ix_block AS later
         WHERE later.scope_key = b.scope_key AND later.term = b.term AND later.first_slot > b.first_slot)
 """
-_CUT_TAIL = "DELETE FROM ix_tail WHERE scope_key = ? AND slot <= ?"
 _FOLDED = "UPDATE ix_scope SET tail_n = tail_n - ?, version = version + 1 WHERE scope_key = ?"
 _NEXT_BLOCKS = """
     SELECT term, first_slot, postings FROM ix_block
     WHERE scope_key = ? AND (term > ? OR (term = ? AND first_slot > ?)) ORDER BY term, first_slot LIMIT ?
 """
-_BURIED = "DELETE FROM ix_dead WHERE scope_key = ? AND slot = ?"
-_REBUILT = "UPDATE ix_scope SET dead_n = (SELECT count(*) FROM ix_dead WHERE scope_key = ?), version = version + 1 WHERE scope_key = ?"
 
 
 def due(tx: Tx) -> list[str]:
@@ -53,14 +54,14 @@ def tidy(engine: Engine, scope_key: str) -> None:
 
 def fold(tx: Tx, scope_key: str) -> bool:
     """Move the oldest `TAIL_MAX` tail rows of a scope into blocks; False when there are fewer."""
-    tx.alone(scope_key)
+    blocks.hold(tx, scope_key)
     counts = tx.rows(_COUNTS, (scope_key,))
     return bool(counts) and counts[0][0] >= TAIL_MAX and fold_some(tx, scope_key)
 
 
 def fold_some(tx: Tx, scope_key: str) -> bool:
-    """Move the oldest tail rows of a scope that is held `alone` into blocks, at most `TAIL_MAX`; False when there are none."""
-    tail = tx.rows(_TAIL, (scope_key, TAIL_MAX))
+    """Move the oldest tail rows of a scope whose blocks are held into them, at most `TAIL_MAX`; False when there are none."""
+    tail = sorted(tx.rows(_TAKE_TAIL, (scope_key, scope_key, TAIL_MAX)))
     if not tail:
         return False
     fresh = gathered_tail(tail)
@@ -70,7 +71,6 @@ def fold_some(tx: Tx, scope_key: str) -> bool:
     for term in terms:
         puts += blocks.cut(scope_key, term, last.get(term, b"") + fresh[term])
     blocks.put(tx, puts)
-    tx.run(_CUT_TAIL, (scope_key, tail[-1][0]))
     tx.run(_FOLDED, (len(tail), scope_key))
     return True
 
@@ -85,7 +85,8 @@ def rebuild(engine: Engine, scope_key: str) -> None:
     at: tuple[str, int] | None = ("", -1)
     while at is not None:
         at = engine.write(partial(_rewrite_some, scope_key=scope_key, at=at, gone=gone))
-    engine.write(lambda tx: _bury(tx, scope_key, dead))
+    for start in range(0, len(dead), blocks.BURIED_AT_ONCE):
+        engine.write(partial(_bury, scope_key=scope_key, slots=dead[start : start + blocks.BURIED_AT_ONCE]))
 
 
 def _last_blocks(tx: Tx, scope_key: str, terms: Sequence[str]) -> dict[str, bytes]:
@@ -100,13 +101,12 @@ def _last_blocks(tx: Tx, scope_key: str, terms: Sequence[str]) -> dict[str, byte
 
 def _rewrite_some(tx: Tx, scope_key: str, at: tuple[str, int], gone: blocks.Ints) -> tuple[str, int] | None:
     """Write the next blocks after *at* anew; where to go on, or None when that was the last."""
-    tx.alone(scope_key)
+    blocks.hold(tx, scope_key)
     rows = tx.rows(_NEXT_BLOCKS, (scope_key, at[0], at[0], at[1], REBUILD_BLOCKS_MAX))
     blocks.rewrite(tx, scope_key, rows, gone, closed_up=True)
     return (rows[-1][0], rows[-1][1]) if len(rows) == REBUILD_BLOCKS_MAX else None
 
 
-def _bury(tx: Tx, scope_key: str, dead: Sequence[int]) -> None:
-    tx.alone(scope_key)
-    tx.run_many(_BURIED, [(scope_key, slot) for slot in dead])
-    tx.run(_REBUILT, (scope_key, scope_key))
+def _bury(tx: Tx, scope_key: str, slots: Sequence[int]) -> None:
+    blocks.hold(tx, scope_key)
+    blocks.bury(tx, scope_key, slots)

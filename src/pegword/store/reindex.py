@@ -1,8 +1,8 @@
 """A scope's index made again from its memories, for an analyser that makes other terms than the one before.
 
 The new blocks are worked out beside the old ones, which serve meanwhile, and put in their place term by term, some in a transaction, so
-that no save waits for more than one of these, however many memories the scope holds. What the index is made of then is one of both for
-every term, and a question that was asked in between is answered from what stands there.
+that nobody waits for more than one of these, however many memories the scope holds, and saves for none. What the index is made of then is
+one of both for every term, and a question that was asked in between is answered from what stands there.
 
 How it stays exact beside saves, deletes, folds and rebuilds: it begins by folding the whole tail and noting the last slot that was given
 out, in `ix_scope` beside the analyser that is at work. From then on every memory up to that slot is in blocks, so that what becomes of one
@@ -30,8 +30,8 @@ from pegword.store.packing import POSTING_BYTES, Gathered, are_among, unpack
 from pegword.store.postings import BEING_SAVED, IN_THE_MAKING
 
 READ_AT_ONCE = 500
-SLOTS_AT_ONCE = 500
-BLOCKS_AT_ONCE = 250  # looked at, and written where they differ, in one transaction, for which saves wait
+SLOTS_AT_ONCE = 200
+BLOCKS_AT_ONCE = 250  # looked at, and written where they differ, in one transaction, for which deletes wait
 ATTEMPTS_MAX = 5
 
 # What the analyser makes of name, description, content and tags.
@@ -66,8 +66,6 @@ _BLOCKS_OF = "SELECT term, first_slot, n, postings FROM ix_block WHERE scope_key
 _LENGTHS = "SELECT memory_id, slot, length FROM structured_memories WHERE scope_key = ? AND slot >= -1 AND {slots}"
 _LENGTH = "UPDATE structured_memories SET length = ? WHERE memory_id = ?"
 _LONGER = "UPDATE ix_scope SET words = words + ?, version = version + 1 WHERE scope_key = ?"
-_BURY = "DELETE FROM ix_dead WHERE scope_key = ? AND {slots}"
-_BURIED = "UPDATE ix_scope SET dead_n = dead_n - ?, version = version + 1 WHERE scope_key = ?"
 _TOLD = "SELECT n, words, tail_n, dead_n FROM ix_scope WHERE scope_key = ?"
 _COUNTED = """
     SELECT count(*), CAST(coalesce(sum(length), 0) AS BIGINT), (SELECT count(*) FROM ix_tail WHERE scope_key = :key),
@@ -249,7 +247,7 @@ class _Making:
     def _write_some(self, tx: Tx, after: str) -> tuple[str | None, int]:
         """Put the blocks of the next terms after *after* in order: the last of these terms, None when there are no more, and the version
         of the scope then."""
-        tx.alone(self._key)
+        blocks.hold(tx, self._key)
         next_slot, version = self._look(tx)
         dead = np.array(blocks.dead(tx, self._key), np.int64)
         gone = np.concatenate((self._gone, self._slots[are_among(self._slots, dead)]))
@@ -317,10 +315,9 @@ class _Making:
 
     def _bury(self, tx: Tx, slots: Sequence[int]) -> None:
         """Take from the list of the dead *slots* that were dead before this began: they stand in no block any more."""
-        tx.alone(self._key)
+        blocks.hold(tx, self._key)
         self._look(tx)
-        buried = tx.run(_BURY.replace("{slots}", among("slot", len(slots))), (self._key, *padded(slots)))
-        tx.run(_BURIED, (buried, self._key))
+        blocks.bury(tx, self._key, slots)
 
     def _mend_sums(self, tx: Tx) -> None:
         tx.alone(self._key)
