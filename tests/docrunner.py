@@ -15,7 +15,6 @@ them are the same. All else is compared as it is: scores, weights, hashes, count
 
 import os
 import re
-import socket
 import subprocess
 import sys
 import threading
@@ -24,12 +23,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.patience import Port
+
 ROOT = Path(__file__).parents[1]
 PROGRAMS = tuple(f"python examples/{path.name}" for path in sorted((ROOT / "examples").glob("*.py")))
 HOME_SHOWN = "~"
 ADDRESS_SHOWN = "127.0.0.1:8080"
 STARTED = "Press Ctrl-C to stop"
-WAIT_S = 30
+WAIT_S = 120
 
 _FENCE = re.compile(r"^```([^\n`]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _MARK = "-- end of command --"
@@ -71,7 +72,8 @@ class Page:
 
     def __init__(self, home: Path) -> None:
         self._home = home
-        self._port = _free_port()
+        self._reserved = Port()
+        self._port = self._reserved.number
         programs = home / "bin"
         programs.mkdir()
         script = f"#!/bin/sh\nexec {sys.executable} -c 'from pegword.cli import main; main()' \"$@\"\n"
@@ -97,6 +99,7 @@ class Page:
             if process is not None:
                 process.terminate()
                 process.communicate(timeout=WAIT_S)
+        self._reserved.free()
 
     def run(self, block: Block) -> str:
         """Run *block*; its text as it really is."""
@@ -187,10 +190,3 @@ def _commands(text: str) -> list[str]:
             found[-1] += f"\n{line[2:]}"
         goes_on = line.startswith("$ ") or (goes_on and line.startswith("> "))
     return found
-
-
-def _free_port() -> int:
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        port: int = listener.getsockname()[1]
-        return port

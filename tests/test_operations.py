@@ -1,6 +1,7 @@
 """The operations guide is true: its SQL runs, what it promises of it holds, and its examples name what there is."""
 
 import configparser
+import os
 import re
 import shlex
 from collections.abc import Iterator
@@ -30,7 +31,7 @@ def sql_of(name: str) -> str:
 @pytest.fixture
 def empty(postgres_server: str) -> Iterator[postgres.Database]:
     """A database without tables."""
-    made = postgres.Database(postgres_server, "pegword_test_operations", fill=False)
+    made = postgres.Database(postgres_server, f"pegword_test_operations_{os.getpid()}", fill=False)
     yield made
     made.close()
 

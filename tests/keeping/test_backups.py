@@ -24,6 +24,7 @@ from pegword.store.sqlite import SqliteEngine
 from tests.conftest import Clock
 from tests.faults.disk import Disk
 from tests.keeping.conftest import after, fill, rows_of
+from tests.patience import until
 from tests.store.test_index import check
 
 WRITERS = 16
@@ -88,10 +89,14 @@ def test_a_backup_made_while_16_write_is_of_one_moment(services: Services, alice
         thread.start()
     try:
         while len(acknowledged) < 100:
-            stop.wait(0.01)
+            stop.wait(0.005)
         before = set(acknowledged)
-        result = made(services, tmp_path / "b")
-        during = len(acknowledged) - len(before)
+
+        def beside(*_: object) -> None:
+            seen = len(acknowledged)
+            until(lambda: len(acknowledged) > seen + WRITERS)  # so one of them was begun and is done since
+
+        result = made(services, tmp_path / "b", progress=beside)
     finally:
         stop.set()
         for thread in threads:
@@ -100,9 +105,9 @@ def test_a_backup_made_while_16_write_is_of_one_moment(services: Services, alice
     with there.engine.read() as tx:
         names = {name for (name,) in tx.rows("SELECT name FROM structured_memories")}
 
-    assert before <= names <= set(acknowledged) | {f"w{writer}_{n}" for writer in range(WRITERS) for n in range(5_000)}
+    assert before <= names <= set(acknowledged)
+    assert names != set(acknowledged)  # they did write meanwhile
     assert () == result.faults
-    assert during > 0  # they did write meanwhile
     check(there)
 
 

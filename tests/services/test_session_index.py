@@ -13,12 +13,14 @@ from pegword.core import session_index
 from pegword.core.caller import GLOBAL, Caller, Session, reach, session_scope, user_scope
 from pegword.core.errors import Busy, Invalid, PegwordError
 from pegword.core.memory import Draft
+from pegword.services import session_index as session_indexes
 from pegword.services.bundle import Services
 from pegword.services.session_index import Made, SessionIndex, SessionIndexes
 from pegword.services.turns import Turn
 from pegword.services.writing import Changes
 from pegword.settings import load
 from tests.conftest import Clock
+from tests.patience import PATIENCE_S
 
 DAY_S = 24 * 3_600
 
@@ -362,8 +364,9 @@ def test_the_frame_stands_once(services: Services, alice: Caller, session: Sessi
     assert (1, 1) == (index.count(session_index.OPENER), index.count(session_index.CLOSER))
 
 
-def check_made_at_once(database: Path | str, *, rounds: int = 4) -> None:
+def check_made_at_once(database: Path | str, monkeypatch: pytest.MonkeyPatch, *, rounds: int = 4) -> None:
     """Two processes' worth of services, several threads each, all taking the first turn of one session while somebody saves."""
+    monkeypatch.setattr(session_indexes, "WAIT_S", PATIENCE_S)  # a machine that is slow must not make a second index
     with closing(open_services(database, load(environment={}))) as here, closing(open_services(database, load(environment={}))) as there:
         caller = here.access.agent(here.access.ensure_user("alice"), "key:alice")
         for number in range(20):
@@ -396,8 +399,8 @@ def first_turns(asked: Sequence[Services], caller: Caller, session: Session, nam
     return told
 
 
-def test_turns_at_the_same_moment_in_two_processes_answer_one_index(database: Path | str) -> None:
-    check_made_at_once(database)
+def test_turns_at_the_same_moment_in_two_processes_answer_one_index(database: Path | str, monkeypatch: pytest.MonkeyPatch) -> None:
+    check_made_at_once(database, monkeypatch)
 
 
 def test_deletions_beside_turns_leave_no_name_behind(database: Path | str) -> None:
@@ -495,4 +498,4 @@ def test_an_index_that_each_process_keeps_for_itself_is_noticed(database: Path |
 
     monkeypatch.setattr(SessionIndexes, "settled", hasty)
     with pytest.raises(AssertionError, match=r"\(6, 1\) == \(6, \d\)"):
-        check_made_at_once(database, rounds=100)
+        check_made_at_once(database, monkeypatch, rounds=100)

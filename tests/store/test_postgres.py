@@ -1,5 +1,6 @@
 """PostgreSQL alone: what it is told at the start, what its errors mean, and how a broken connection heals."""
 
+import os
 import threading
 from collections.abc import Iterator
 from typing import Any
@@ -19,6 +20,7 @@ from pegword.store.postgres import ATTEMPTS_MAX, WRITERS_MAX, PostgresEngine, me
 from tests import postgres
 
 CALLER = Caller("u1", "alice", "key:1")
+LATIN = "ENCODING 'LATIN1' LC_COLLATE 'C' LC_CTYPE 'C'"
 
 
 @pytest.fixture
@@ -285,7 +287,7 @@ def test_a_server_that_is_too_old_is_refused(
 
 def test_another_encoding_is_refused(postgres_server: str) -> None:
     """A text that it cannot hold would be found out too late."""
-    latin = postgres.Database(postgres_server, "pegword_test_latin", more="ENCODING 'LATIN1' LC_COLLATE 'C' LC_CTYPE 'C'", fill=False)
+    latin = postgres.Database(postgres_server, f"pegword_test_latin_{os.getpid()}", more=LATIN, fill=False)
     try:
         with pytest.raises(Invalid, match="must be UTF8: it is LATIN1"):
             PostgresEngine(latin.url)
@@ -294,15 +296,16 @@ def test_another_encoding_is_refused(postgres_server: str) -> None:
 
 
 def test_a_role_without_rights_is_told_what_it_lacks(postgres_database: postgres.Database, engine: PostgresEngine) -> None:
+    nobody = f"pegword_nobody_{os.getpid()}"
     with engine.read() as tx:
         tx.rows("SELECT 1")
         tx._connection.execute("COMMIT")  # type: ignore[attr-defined]
-        tx._connection.execute("CREATE ROLE pegword_nobody")  # type: ignore[attr-defined]
+        tx._connection.execute(f"CREATE ROLE {nobody}")  # type: ignore[attr-defined]
         try:
             with pytest.raises(ReadOnly, match="role may not"):
-                engine.write(lambda tx: (tx.run("SET LOCAL ROLE pegword_nobody"), put(tx)))
+                engine.write(lambda tx: (tx.run(f"SET LOCAL ROLE {nobody}"), put(tx)))
         finally:
-            tx._connection.execute("DROP ROLE pegword_nobody")  # type: ignore[attr-defined]
+            tx._connection.execute(f"DROP ROLE {nobody}")  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize(
@@ -327,7 +330,7 @@ def test_a_fault_of_ours_stays_itself() -> None:
 
 def test_many_processes_that_start_at_once_on_an_empty_database_all_succeed(postgres_server: str) -> None:
     """One of them makes the tables; the others wait for it."""
-    empty = postgres.Database(postgres_server, "pegword_test_first", fill=False)
+    empty = postgres.Database(postgres_server, f"pegword_test_first_{os.getpid()}", fill=False)
     failures: list[BaseException] = []
 
     def start(number: int) -> None:

@@ -10,6 +10,7 @@ import apsw
 from pegword.http.app import create_app
 from pegword.services.bundle import Services
 from pegword.settings import load
+from tests.patience import PATIENCE_S
 
 
 async def _cancelled(app: Any, token: str) -> list[dict[str, Any]]:
@@ -29,7 +30,8 @@ async def _cancelled(app: Any, token: str) -> list[dict[str, Any]]:
         sent.append(message)
 
     task = asyncio.create_task(app(scope, receive, send))
-    await asyncio.sleep(0.2)
+    while not app._writes.in_work:
+        await asyncio.sleep(0.005)
     task.cancel()
     await asyncio.gather(task, return_exceptions=True)
     return sent
@@ -39,7 +41,7 @@ def test_a_save_that_is_given_up_at_the_end_is_answered_503_and_said_to_be_in_do
     """Never a 500: the client hears that it must look whether its save was done."""
     services.access.add_user("alice")
     _, token = services.access.add_key("alice")
-    services.engine._writer.set_busy_timeout(600)  # type: ignore[attr-defined]
+    services.engine._writer.set_busy_timeout(int(PATIENCE_S * 1_000))  # type: ignore[attr-defined]
     other = apsw.Connection(str(store_path))
     other.execute("BEGIN IMMEDIATE")
     start, body = asyncio.run(_cancelled(create_app(services, load(environment={})), token))

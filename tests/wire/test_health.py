@@ -2,7 +2,6 @@
 
 import json
 import re
-import time
 from pathlib import Path
 from typing import Any
 
@@ -75,18 +74,16 @@ def test_a_store_that_cannot_be_written_is_not_ready_but_alive(
 
 
 def test_a_probe_does_not_wait_for_a_locked_database(
-    server: Site, database: Path | str, nobody: httpx2.Client, alice: httpx2.Client
+    server: Site, database: Path | str, nobody: httpx2.Client, alice: httpx2.Client, statements: Statements
 ) -> None:
-    """Another process holds the database: readiness says so within a few seconds, liveness at once, reads go on."""
+    """Another process holds the database: readiness says so before it has waited for it, liveness does not ask it, reads go on."""
     save(alice)
     with held(database):
-        began = time.monotonic()
         answer = nobody.get("/readyz")
         assert (answer.status_code, answer.json()["code"], answer.headers["retry-after"]) == (503, "slow", "1")
-        assert time.monotonic() - began < 5
-        began = time.monotonic()
+        asked = len(statements.seen)
         assert nobody.get("/livez").status_code == 200
-        assert time.monotonic() - began < 0.5
+        assert len(statements.seen) == asked
         assert alice.get("/v1/api/memories/deploy_day").status_code == 200
 
 

@@ -99,7 +99,9 @@ def test_a_host_that_names_nobody_is_refused_and_nothing_becomes_its_own(alice: 
     for session in ({}, {"session": {"workstream_id": "ws1"}}, {"session": None}, {"session": {}}):
         for path, body in (("/v1/api/turn", ASK), ("/v1/api/tool", {"arguments": said})):
             refused = host.post(path, json={**body, **session})
-            assert (400, "no_acting_user", "session") == (refused.status_code, refused.json().get("code"), refused.json().get("field")), path
+            assert (400, "no_acting_user", "session") == (refused.status_code, refused.json().get("code"), refused.json().get("field")), (
+                path
+            )
     for query in ({}, {"workstream_id": "ws1"}):
         assert 400 == host.get("/v1/api/tool", params=query).status_code
 

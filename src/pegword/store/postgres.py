@@ -24,6 +24,7 @@ from psycopg_pool import ConnectionPool, PoolClosed, PoolTimeout
 from pegword.core.address import without_password
 from pegword.core.errors import Busy, Damaged, Invalid, PegwordError, ReadOnly, StorageFull, Unavailable
 from pegword.store.engine import Parameters, Row
+from pegword.store.places import Places
 
 T = TypeVar("T")
 Connection = psycopg.Connection[Row]
@@ -158,7 +159,7 @@ class PostgresEngine:
         self.url = without_password(url)
         self._seen = seen
         self._writing = threading.local()
-        self._writers = threading.BoundedSemaphore(min(WRITERS_MAX, max(1, connections_max // 2)))
+        self._writers = Places(min(WRITERS_MAX, max(1, connections_max // 2)))
         self._look(url, notice)
         self._pool = ConnectionPool(
             url,
@@ -187,7 +188,7 @@ class PostgresEngine:
         """Run *work* in a write transaction; return when it is committed and on disk. It may be run several times."""
         if getattr(self._writing, "now", False):
             raise RuntimeError("a write inside a write would wait for itself")
-        if not self._writers.acquire(timeout=LOCK_WAIT_MS / 1_000):
+        if not self._writers.take(LOCK_WAIT_MS / 1_000):
             raise Busy("others write for too long; nothing was changed, try again")
         self._writing.now = True
         try:
@@ -200,7 +201,7 @@ class PostgresEngine:
             raise last
         finally:
             self._writing.now = False
-            self._writers.release()
+            self._writers.give_back()
 
     def integrity(self, *, thorough: bool = True) -> list[str]:  # noqa: ARG002
         """Nothing: the server checks its pages when it reads them, where it was made with checksums."""
