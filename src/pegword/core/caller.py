@@ -41,6 +41,11 @@ class Scope:
             return f"s:{self.id}" if self.shared else f"w:{self.owner}:{self.id}"
         return f"{_LETTERS[self.kind]}:{self.id}"
 
+    @property
+    def has_members(self) -> bool:
+        """Whether it is several users', who may be taken in and out."""
+        return self.shared or self.kind == "project"
+
     @classmethod
     def from_key(cls, key: str) -> "Scope":
         """The scope that *key* was made from. Raises `ValueError` for what is no key of a scope."""

@@ -50,3 +50,13 @@ class SharedScope:
     created: int
     archived: bool
     members: tuple[Member, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """That an answer tells of a shared scope as the user of that id has it: in a session, or *outside* of any, where its owner has it too,
+    and an archived one is there."""
+
+    scope_key: str
+    user_id: str
+    outside: bool = False

@@ -226,7 +226,7 @@ class App:
                 spools.append(answer.body)
                 return Kept(answer.status, answer.headers, b"")
             encoded = answer.body if isinstance(answer.body, bytes) else msgspec.json.encode(answer.body)
-            return Kept(answer.status, answer.headers, encoded, answer.memories, answer.lasting)
+            return Kept(answer.status, answer.headers, encoded, answer.memories, answer.lasting, answer.seen)
 
         if call.once_key is None:
             answer = answered(call.services)

@@ -12,6 +12,7 @@ import msgspec
 
 from pegword.core.caller import Caller
 from pegword.core.errors import NotFound
+from pegword.core.people import Seen
 from pegword.core.versions import Expected
 from pegword.http.failures import WrongMethod
 from pegword.http.reading import BODY_BYTES_MAX
@@ -45,8 +46,8 @@ class Answer:
     """What a handler gives: a struct to be sent as JSON, or bytes of the type that *headers* name, at once or as a
     spool.
 
-    *memories* are the ids of those whose text is in it, so that no answer that is kept outlives them. One that is not *lasting*, since
-    nothing was changed for it, is not kept.
+    *memories* are the ids of those whose text is in it, so that no answer that is kept outlives them; *seen* is what it tells of shared
+    scopes, so that none is given to who has them no longer. One that is not *lasting*, since nothing was changed for it, is not kept.
     """
 
     body: msgspec.Struct | bytes | Spool
@@ -54,6 +55,7 @@ class Answer:
     headers: tuple[tuple[str, str], ...] = ()
     memories: tuple[str, ...] = ()
     lasting: bool = True
+    seen: tuple[Seen, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,8 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
-from pegword.core.caller import SESSION_KINDS, Session, scope_words
+from pegword.core.caller import SESSION_KINDS, Session, project_scope, scope_words, shared_workstream
+from pegword.core.people import Seen
 from pegword.http.routing import Answer, Call, Route
 from pegword.http.shapes import moment
 from pegword.http.wire import Body
@@ -85,7 +86,7 @@ def make_session(call: Call, body: SessionBody) -> Answer:
         parent_id=body.parent_id,
         resumed=body.resumed,
     )
-    return Answer(_record(made, call.warnings), 201)
+    return Answer(_record(made, call.warnings), 201, seen=_seen(made))
 
 
 def list_sessions(call: Call, query: SessionsQuery) -> Answer:
@@ -101,13 +102,21 @@ def get_session(call: Call) -> Answer:
 
 def resume_session(call: Call) -> Answer:
     """Take a session up again, closed or not."""
-    return Answer(_record(call.services.sessions.resume(call.caller, call.path["session_id"])))
+    resumed = call.services.sessions.resume(call.caller, call.path["session_id"])
+    return Answer(_record(resumed), seen=_seen(resumed))
 
 
 def close_session(call: Call) -> Answer:
     """Close a session and its children; memories stay."""
     closed = call.services.sessions.close(call.caller, call.path["session_id"])
     return Answer(SessionClosed(status="ok", session_id=closed.session_id))
+
+
+def _seen(session: Session) -> tuple[Seen, ...]:
+    """What a session's record tells of scopes with members."""
+    workstream = [shared_workstream(session.workstream_id)] if session.workstream_shared and session.workstream_id else []
+    project = [project_scope(session.project_id)] if session.project_id else []
+    return tuple(Seen(scope.key, session.user_id) for scope in (*workstream, *project))
 
 
 def _record(session: Session, warnings: tuple[str, ...] = ()) -> SessionRecord:

@@ -6,7 +6,7 @@ import msgspec
 from msgspec import Meta
 
 from pegword.core.errors import Invalid
-from pegword.core.people import SharedScope
+from pegword.core.people import Seen, SharedScope
 from pegword.http.routing import Answer, Call, Route
 from pegword.http.shapes import moment
 from pegword.http.wire import Body
@@ -127,7 +127,7 @@ def make_shared(call: Call, body: SharedBody) -> Answer:
     for member in body.members or ():
         if members.setdefault(member.user, member.write) != member.write:
             raise Invalid(f"members names '{member.user[:64]}' twice", field="members")
-    return Answer(_record(call.services.sharing.create(call.caller, body.kind, body.title, members), call.warnings), 201)
+    return _answer(call, call.services.sharing.create(call.caller, body.kind, body.title, members), 201)
 
 
 def list_shared(call: Call, query: SharedQuery) -> Answer:
@@ -143,7 +143,7 @@ def get_shared(call: Call) -> Answer:
 
 def change_shared(call: Call, body: SharedPatch) -> Answer:
     """Change its title, or archive it; by its owner."""
-    return Answer(_record(call.services.sharing.change(call.caller, *_at(call), title=body.title, archived=body.archived), call.warnings))
+    return _answer(call, call.services.sharing.change(call.caller, *_at(call), title=body.title, archived=body.archived))
 
 
 def delete_shared(call: Call, query: RemoveQuery) -> Answer:
@@ -153,8 +153,7 @@ def delete_shared(call: Call, query: RemoveQuery) -> Answer:
 
 def set_member(call: Call, body: MemberBody) -> Answer:
     """Make a user a member, or change what they may do; by its owner."""
-    there = call.services.sharing.set_member(call.caller, *_at(call), call.path["user"], write=body.write)
-    return Answer(_record(there, call.warnings))
+    return _answer(call, call.services.sharing.set_member(call.caller, *_at(call), call.path["user"], write=body.write))
 
 
 def drop_member(call: Call) -> Answer:
@@ -180,6 +179,12 @@ def _at(call: Call) -> tuple[str, str]:
 
 def _removed(removed: Removed) -> Answer:
     return Answer(RemovedAnswer(status="ok", id=removed.scope.id, memories=removed.memories))
+
+
+def _answer(call: Call, there: SharedScope, status: int = 200) -> Answer:
+    """What was made of it, for who has it."""
+    seen = Seen(there.scope.key, call.caller.user_id, outside=True)
+    return Answer(_record(there, call.warnings), status, seen=(seen,))
 
 
 def _record(there: SharedScope, warnings: tuple[str, ...] = ()) -> SharedRecord:

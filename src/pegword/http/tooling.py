@@ -5,8 +5,9 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta
 
-from pegword.core.caller import Session
+from pegword.core.caller import Session, acting
 from pegword.core.errors import Invalid
+from pegword.core.people import Seen
 from pegword.http.routing import Answer, Call, Route
 from pegword.http.session_fields import SessionRef, session_of
 from pegword.http.shapes import type_word
@@ -72,9 +73,11 @@ def offer_tool(call: Call, query: ToolQuery) -> Answer:
 
 def call_tool(call: Call, body: ToolBody) -> Answer:
     """Do what a model asks of the memory tool."""
-    result = _tool(call).call(call.caller, _of_body(call, body), body.arguments)
-    told = tuple(memory.memory_id for memory in (*result.memories, *result.beside))
-    return Answer(_answer(call, result), memories=told, lasting=result.changed)
+    session = _of_body(call, body)
+    result = _tool(call).call(call.caller, session, body.arguments)
+    told, user_id = (*result.memories, *result.beside), acting(call.caller, session).user_id
+    seen = {Seen(memory.scope.key, user_id) for memory in told if memory.scope.has_members}
+    return Answer(_answer(call, result), memories=tuple(m.memory_id for m in told), lasting=result.changed, seen=tuple(seen))
 
 
 def _tool(call: Call) -> MemoryTool:

@@ -120,7 +120,7 @@ class Writing:
 
 def require_member(tx: Tx, caller: Caller, scope: Scope) -> None:
     """Nobody writes to what several users share but a member who may, as things stand in this transaction; to others it is absent."""
-    if (scope.shared or scope.kind == "project") and not sharing_rows.may_write(tx, scope, caller.user_id):
+    if scope.has_members and not sharing_rows.may_write(tx, scope, caller.user_id):
         raise NotFound("Memory not found")
 
 

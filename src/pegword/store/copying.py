@@ -105,7 +105,7 @@ TABLES = (
     _table("nudge_marks", "session_key kind", "at"),
     _table("nudge_events", "session_key event_id", "kind channel at valid_until"),
     _table("nudge_calls", "session_key", "fingerprint times at"),
-    _table("once_answers", "once_id", "fingerprint at status headers body"),
+    _table("once_answers", "once_id", "fingerprint at status headers body access_right seen"),
     _table("once_memories", "memory_id once_id", "at"),
     _table("removals", "scope_key", "before_slot asked_at"),
     _table("receipts", "receipt_id memory_id", "user_id at version body"),

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from pegword.core.caller import Scope
-from pegword.core.people import Member, SharedScope
+from pegword.core.people import Member, Seen, SharedScope
 from pegword.store.engine import Row, Tx, among, padded
 
 _SHARED = """
@@ -27,6 +27,11 @@ _CHANGE = "UPDATE shared_scopes SET title = ?, archived_at = ? WHERE scope_key =
 _MAY_WRITE = """
     SELECT 1 FROM shared_scopes AS s JOIN scope_members AS m ON m.scope_key = s.scope_key
     WHERE s.scope_key = ? AND s.deleted_at IS NULL AND s.archived_at IS NULL AND m.user_id = ? AND m.may_write = 1
+"""
+_SEES = """
+    SELECT 1 FROM shared_scopes AS s WHERE s.scope_key = :key AND s.deleted_at IS NULL AND (
+        (:outside = 1 AND s.owner = :user) OR ((:outside = 1 OR s.archived_at IS NULL) AND EXISTS (
+            SELECT 1 FROM scope_members AS m WHERE m.scope_key = s.scope_key AND m.user_id = :user)))
 """
 _HELD_BY = "SELECT scope_key, n FROM ix_scope WHERE scope_key >= ? AND scope_key < ? AND n > 0 ORDER BY scope_key LIMIT ?"
 _DELETED = "SELECT 1 FROM shared_scopes WHERE scope_key = ? AND owner = ? AND deleted_at IS NOT NULL"
@@ -75,6 +80,11 @@ def change(tx: Tx, scope: Scope, title: str, archived_at: int | None) -> None:
 def may_write(tx: Tx, scope: Scope, user_id: str) -> bool:
     """Whether the user is at this moment a member who may write to a scope that is neither archived nor being deleted."""
     return bool(tx.rows(_MAY_WRITE, (scope.key, user_id)))
+
+
+def sees(tx: Tx, seen: Seen) -> bool:
+    """Whether what was *seen* of a shared scope is there for that user still."""
+    return bool(tx.rows(_SEES, {"key": seen.scope_key, "user": seen.user_id, "outside": int(seen.outside)}))
 
 
 def is_deleted(tx: Tx, scope: Scope, owner: str) -> bool:
