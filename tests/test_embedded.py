@@ -95,6 +95,7 @@ def test_a_change_is_a_version_and_can_be_taken_back(memories: OpenMemories) -> 
 
     assert (reverted.memory.content, reverted.memory.tags, reverted.memory.expires_at) == ("Green tea.", (), None)
     assert [version.action for version in memories.versions(memory_id)] == ["revert", "update", "save"]
+    assert [2] == [version.version for version in memories.versions(memory_id, limit=1, offset=1)]
 
 
 def test_none_keeps_and_empty_clears(memories: OpenMemories) -> None:
@@ -189,7 +190,7 @@ CALLS: dict[str, dict[str, object]] = {
         "priority": "low", "confidence": 0.5, "source": "tool", "expires_at": 4e9, "sitting": "s",
         "session": "s", "expected_version": 1,
     },
-    "versions": {"memory_id": "00000000-0000-4000-8000-000000000001"},
+    "versions": {"memory_id": "00000000-0000-4000-8000-000000000001", "limit": 5, "offset": 0},
     "revert": {"memory_id": "00000000-0000-4000-8000-000000000001", "version": 1, "expected_version": 1},
     "delete": {"name": "kept", "scope": "global", "scope_id": "", "expected_version": 1},
     "delete_by_id": {"memory_id": "00000000-0000-4000-8000-000000000001", "expected_version": 1},
@@ -210,7 +211,7 @@ ODD = [
 ]  # fmt: skip
 # Of what types each argument may be; everything else is refused naming it.
 TYPES: dict[str, tuple[type, ...]] = {
-    "tags": (list, tuple, set, type(None)), "confidence": (int, float, type(None)), "limit": (int,), "version": (int,),
+    "tags": (list, tuple, set, type(None)), "confidence": (int, float, type(None)), "limit": (int,), "offset": (int,), "version": (int,),
     "expires_at": (str, int, float, datetime, type(None)), "expected_version": (int, type(None)), "include_expired": (bool,),
     "shared": (bool,), "resumed": (bool,), "with_memories": (bool,), "tool": (bool,),
     "messages": (str, list, tuple), "k": (int, type(None)), "budget_chars": (int, type(None)), "description": (str, type(None)),

@@ -226,9 +226,12 @@ class OpenMemories:
         return self._open().memories.update(self._caller, memory_id, changes)
 
     @checked
-    def versions(self, memory_id: str) -> tuple[Version, ...]:
-        """Every version of a memory, newest first; the first one is how it stands."""
-        return self._open().memories.versions(self._caller, memory_id)
+    def versions(self, memory_id: str, *, limit: int = LIST_DEFAULT, offset: int = 0) -> tuple[Version, ...]:
+        """The versions of a memory after its *offset* newest ones, newest first; at most *limit*, which is capped at 200.
+
+        Without an *offset* the first one is how it stands, and its number is how many there are.
+        """
+        return self._open().memories.versions(self._caller, memory_id, limit=_limit(limit), offset=offset).versions
 
     @checked
     def revert(self, memory_id: str, version: int, *, expected_version: int | None = None) -> Saved:

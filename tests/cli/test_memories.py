@@ -111,6 +111,18 @@ def test_every_change_is_a_version_and_can_be_taken_back(cli: Cli) -> None:
     assert [(v["action"], v["content"]) for v in kept] == [("revert", "one"), ("save", "three"), ("save", "two"), ("save", "one")]
 
 
+def test_versions_are_listed_a_page_at_a_time(cli: Cli) -> None:
+    for n in range(5):
+        cli.ok("save", "count", f"text {n}")
+    page = cli.ok("versions", "count", "--limit", "2", "--offset", "1", "--json").json
+    shown = cli.ok("versions", "count", "--limit", "2")
+
+    assert ([4, 3], 5) == ([v["version"] for v in page["versions"]], page["total"])
+    assert "2 of 5 shown" in shown.err
+    assert 0 == cli("versions", "count", "--offset", "9").code
+    assert 2 == cli("versions", "count", "--limit", "0").code == cli("versions", "count", "--offset", "-1").code
+
+
 def test_an_id_from_any_read_is_taken_by_every_command_that_names_one_memory(cli: Cli) -> None:
     """--id stands instead of a name."""
     memory_id = cli.ok("save", "tea", "Green tea.", "--json").json["memory_id"]

@@ -72,7 +72,7 @@ def read_all(services: Services, serve: Callable[[object], None]) -> list[str]:
     for memory_id in {memory.memory_id for memory in listed}:
         memory = attempt("get", lambda memory_id=memory_id: memories.get_by_id(CALLER, memory_id))  # type: ignore[misc]
         listed += [memory] if isinstance(memory, Memory) else []
-        versions = attempt("versions", lambda memory_id=memory_id: memories.versions(CALLER, memory_id))  # type: ignore[misc]
+        versions = attempt("versions", lambda memory_id=memory_id: memories.versions(CALLER, memory_id).versions)  # type: ignore[misc]
         for version in versions or ():  # type: ignore[attr-defined]
             serve(_said(version))
     for memory in listed:

@@ -73,8 +73,8 @@ def odd_times(services: Services) -> list[str]:
     for memory in services.memories.list(CALLER, reach(CALLER), include_expired=True, limit=200).memories:
         if memory.updated < memory.created:
             wrong.append(f"{memory.name} was updated before it was created")
-        numbers = [version.version for version in services.memories.versions(CALLER, memory.memory_id)]
-        if numbers != list(range(len(numbers), 0, -1)):
+        numbers = [version.version for version in services.memories.versions(CALLER, memory.memory_id).versions]
+        if numbers != list(range(memory.version, memory.version - len(numbers), -1)):
             wrong.append(f"{memory.name} has the versions {numbers}")
     return wrong
 

@@ -235,7 +235,7 @@ def test_an_agent_claims_nothing_by_importing(services: Services, alice: Caller,
     assert clock.now - 10**6 < memory.created == memory.updated <= clock.now
     assert memory.memory_id != "11111111-1111-4111-8111-111111111111"
     assert {"source": 1, "author": 1, "verified": 1} == report.not_taken
-    assert ["import"] == [v.action for v in services.memories.versions(alice, memory.memory_id)]
+    assert ["import"] == [v.action for v in services.memories.versions(alice, memory.memory_id).versions]
 
 
 def test_a_human_verifies_what_the_file_says_is_verified(services: Services, alice_herself: Caller) -> None:
@@ -519,7 +519,7 @@ def test_imports_and_saves_at_the_same_time_lose_nothing(services: Services, ali
     assert [] == failed
     assert 300 == len(found)
     assert all(m.content in (f"walrus {name[1:]}", f"tea {name[1:]}") for name, m in found.items())
-    assert all(m.version == len(services.memories.versions(alice, m.memory_id)) for m in list(found.values())[:40])
+    assert all(m.version == len(services.memories.versions(alice, m.memory_id).versions) for m in list(found.values())[:40])
     check(services)
 
 

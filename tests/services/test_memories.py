@@ -79,7 +79,7 @@ def test_every_field_that_changes_makes_a_version_and_can_be_undone(services: Se
     assert first.content_hash == back.memory.content_hash
     fields = ("content", "description", "kind", "tags", "priority", "confidence", "expires_at")
     assert [getattr(first, f) for f in fields] == [getattr(back.memory, f) for f in fields]
-    history = [(v.version, v.action) for v in services.memories.versions(alice, first.memory_id)]
+    history = [(v.version, v.action) for v in services.memories.versions(alice, first.memory_id).versions]
     assert [(3, "revert"), (2, "update"), (1, "save")] == history
 
 
@@ -106,7 +106,7 @@ def test_parallel_saves_of_one_name_make_one_memory(services: Services, alice: C
 
     assert (1, 1, parallel) == (page.total, outcomes.count("created"), len(outcomes))
     assert parallel == page.memories[0].version
-    assert list(range(parallel, 0, -1)) == [v.version for v in services.memories.versions(alice, page.memories[0].memory_id)]
+    assert list(range(parallel, 0, -1)) == [v.version for v in services.memories.versions(alice, page.memories[0].memory_id).versions]
 
 
 def test_an_expected_version_that_is_not_the_stored_one_changes_nothing(services: Services, alice: Caller) -> None:
@@ -134,8 +134,8 @@ def test_an_agent_takes_verification_from_what_it_changes(services: Services, al
         (m.verified, m.source, m.confidence) for m in (human, same, agent)
     ]
     assert [["verified"], []] == [[w.partition(":")[0] for w in s.warnings] for s in (saved, again)]
-    assert ["its own again", "its own", "mine"] == [v.content for v in services.memories.versions(alice, agent.memory_id)]
-    assert [False, False, True] == [v.verified for v in services.memories.versions(alice, agent.memory_id)]
+    assert ["its own again", "its own", "mine"] == [v.content for v in services.memories.versions(alice, agent.memory_id).versions]
+    assert [False, False, True] == [v.verified for v in services.memories.versions(alice, agent.memory_id).versions]
 
 
 def test_nothing_of_alice_is_there_for_bob(services: Services, alice: Caller, bob: Caller) -> None:

@@ -116,7 +116,7 @@ def test_every_writer_of_one_name_makes_a_version_of_its_own(stores: tuple[Servi
     for thread in threads:
         thread.join(60)
     memory = stores[0].memories.get(CALLER, GLOBAL, "one")
-    versions = stores[0].memories.versions(CALLER, memory.memory_id)
+    versions = stores[0].memories.versions(CALLER, memory.memory_id).versions
 
     assert list(range(THREADS * 10, 0, -1)) == [version.version for version in versions]
     assert {text for mine in texts for text in mine} == {version.content for version in versions}

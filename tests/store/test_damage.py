@@ -73,7 +73,7 @@ def test_a_damaged_version_is_left_out_and_its_memory_can_be_deleted(services: S
     memory = services.memories.save(alice, Draft("n", "walrus milk", GLOBAL)).memory
     services.engine.write(lambda tx: tx.run(f"UPDATE memory_versions SET {what} WHERE version = 1"))
 
-    assert [2] == [v.version for v in services.memories.versions(alice, memory.memory_id)]
+    assert [2] == [v.version for v in services.memories.versions(alice, memory.memory_id).versions]
     assert "" == services.turns.explain(alice, turn.receipt).block
     with pytest.raises(Damaged):
         services.memories.revert(alice, memory.memory_id, 1)
@@ -83,7 +83,7 @@ def test_a_damaged_version_is_left_out_and_its_memory_can_be_deleted(services: S
 @pytest.mark.parametrize("hurt", [DAMAGES["another text"], DAMAGES["tags that are no JSON"]], indirect=True)
 def test_a_damaged_memory_can_be_reverted_and_deleted(services: Services, alice: Caller, hurt: str) -> None:
     """Its versions are whole; and nothing that is broken must be kept."""
-    assert ["walrus tea", "walrus tea, first"] == [v.content for v in services.memories.versions(alice, hurt)]
+    assert ["walrus tea", "walrus tea, first"] == [v.content for v in services.memories.versions(alice, hurt).versions]
     services.memories.revert(alice, hurt, 1)
     assert "walrus tea, first" == services.memories.get_by_id(alice, hurt).content
     services.memories.delete_by_id(alice, hurt)

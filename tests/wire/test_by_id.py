@@ -194,3 +194,22 @@ def test_delete_by_id_is_final(alice: httpx2.Client) -> None:
     assert (answer.status_code, answer.json()) == (200, {"status": "ok", "name": "deploy_day"})
     assert [alice.get(path(saved, rest)).status_code for rest in ("", "/versions")] == [404, 404]
     assert alice.delete(path(saved)).json() == ABSENT
+
+
+def test_versions_come_a_page_at_a_time(alice: httpx2.Client) -> None:
+    """As lists do: 100 unless asked otherwise, at most 200, `total` counts all, and `truncated` says that there are older ones."""
+    for number in range(205):
+        saved = save(alice, content=f"text {number}")
+
+    def told(**asked: int | str) -> tuple[int, int, int, bool]:
+        page = alice.get(path(saved, "/versions"), params=asked).json()
+        return (page["versions"] or [{"version": 0}])[0]["version"], len(page["versions"]), page["total"], page["truncated"]
+
+    assert (205, 100, 205, True) == told() == told(limit="", offset="")
+    assert (205, 200, 205, True) == told(limit=1_000)
+    assert (105, 100, 205, True) == told(offset=100)
+    assert (5, 5, 205, False) == told(offset=200)
+    assert (0, 0, 205, False) == told(offset=205) == told(offset=2**63 - 1)
+    for name, value in (("limit", "0"), ("limit", "ten"), ("offset", "-1"), ("offset", "1.5")):
+        refused = alice.get(path(saved, "/versions"), params={name: value})
+        assert (400, name) == (refused.status_code, refused.json()["field"])

@@ -92,24 +92,31 @@ def show(
             _show(memory, store.settings)
 
 
-def versions(which: Which, ask: AsUser) -> None:
+def versions(
+    which: Which,
+    limit: Annotated[int, typer.Option("--limit", metavar="N", min=1, help="At most so many, at most 200.")] = 100,
+    offset: Annotated[int, typer.Option("--offset", metavar="N", min=0, help="Leave so many of the newest out.")] = 0,
+    *,
+    ask: AsUser,
+) -> None:
     """List the versions of a memory.
 
     The newest comes first: it is how the memory stands.
     """
     with ask.opened() as store:
         caller = store.caller(ask.user)
-        kept = store.services.memories.versions(caller, which.id_in(store, caller))
+        history = store.services.memories.versions(caller, which.id_in(store, caller), limit=limit, offset=offset)
         if ask.as_json:
-            output.document(
-                {"memory_id": kept[0].memory_id, "name": kept[0].name, "versions": [shapes.version(v, store.settings) for v in kept]}
-            )
+            output.document(shapes.history(history, store.settings))
             return
         rows = [
             (str(v.version), v.action, minute_text(v.saved), v.author, "yes" if v.verified else "no", output.shortened(v.content))
-            for v in kept
+            for v in history.versions
         ]
-        output.table(("VERSION", "ACTION", "SAVED", "AUTHOR", "VERIFIED", "CONTENT"), rows)
+        if rows:
+            output.table(("VERSION", "ACTION", "SAVED", "AUTHOR", "VERIFIED", "CONTENT"), rows)
+        if history.total > len(rows):
+            output.note(f"{len(rows)} of {history.total} shown")
 
 
 def _show(memory: "Memory", settings: "Settings") -> None:

@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from pegword.core.caller import Session
     from pegword.core.memory import Memory, Version
     from pegword.core.people import Key, SharedScope, User
-    from pegword.services.memories import Page, SearchResult
+    from pegword.services.memories import History, Page, SearchResult
     from pegword.services.receipts import Explanation
     from pegword.services.turns import Turn
     from pegword.services.writing import Saved
@@ -92,6 +92,16 @@ def version(v: "Version", settings: "Settings") -> dict[str, Any]:
         "expires_at": time_text(v.expires_at),
         "saved": time_text(v.saved),
         "hash": v.content_hash,
+    }
+
+
+def history(there: "History", settings: "Settings") -> dict[str, Any]:
+    """Versions of a memory, newest first."""
+    return {
+        "memory_id": there.memory.memory_id,
+        "name": there.memory.name,
+        "versions": [version(v, settings) for v in there.versions],
+        "total": there.total,
     }
 
 

@@ -40,6 +40,7 @@ from pegword.http.shapes import (
     versions_answer,
 )
 from pegword.http.wire import Body
+from pegword.services.memories import LIST_DEFAULT, LIST_MAX
 from pegword.services.turns import BUDGET_CHARS_MIN, K_MAX, MODES, Turn
 from pegword.services.writing import Changes
 
@@ -76,6 +77,13 @@ class DeleteQuery(msgspec.Struct, kw_only=True):
     """At which version."""
 
     expected_version: ExpectedVersion | None = None
+
+
+class VersionsQuery(msgspec.Struct, kw_only=True):
+    """Which of the versions."""
+
+    limit: Annotated[int, Meta(ge=1, description=f"at most {LIST_MAX}; above is capped")] = LIST_DEFAULT
+    offset: Annotated[int, Meta(ge=0, description="so many of the newest are left out")] = 0
 
 
 class TurnBody(Body, kw_only=True):
@@ -161,9 +169,10 @@ def delete_memory_by_id(call: Call, query: DeleteQuery) -> Answer:
     return deleted_answer(call.services.memories.delete_by_id(call.caller, call.path["memory_id"], expected_version=expected))
 
 
-def list_versions(call: Call) -> Answer:
-    """Every version of a memory, newest first."""
-    return versions_answer(call, call.services.memories.versions(call.caller, call.path["memory_id"]))
+def list_versions(call: Call, query: VersionsQuery) -> Answer:
+    """The versions of a memory, newest first."""
+    history = call.services.memories.versions(call.caller, call.path["memory_id"], limit=query.limit, offset=query.offset)
+    return versions_answer(call, history, truncated=history.total > query.offset + min(query.limit, LIST_MAX))
 
 
 def revert_memory(call: Call, body: RevertBody) -> Answer:
@@ -236,7 +245,7 @@ ROUTES = (
     Route("GET", _ONE, get_memory_by_id, "read", Record),
     Route("PATCH", _ONE, change_memory, "write", SavedRecord, PatchBody, conditional=True, brief=True),
     Route("DELETE", _ONE, delete_memory_by_id, "write", Deleted, query=DeleteQuery, conditional=True, brief=True),
-    Route("GET", _ONE + "/versions", list_versions, "read", VersionPage),
+    Route("GET", _ONE + "/versions", list_versions, "read", VersionPage, query=VersionsQuery),
     Route("POST", _ONE + "/revert", revert_memory, "write", SavedRecord, RevertBody, conditional=True, brief=True),
     Route("POST", _TURN, take_turn, "read", TurnAnswer, TurnBody, body_bytes_max=TURN_BYTES_MAX),
     Route("GET", _TURN + "/{receipt}", explain_turn, "read", Explained, query=ExplainQuery, settles=True),

@@ -3,15 +3,14 @@
 `created` and `updated` are written as the clients of the reference read them, without a zone; every other time is ISO 8601 with ``Z``.
 """
 
-from collections.abc import Iterable
 from datetime import datetime, timedelta
 from typing import Annotated, Any, TypeVar
 
 import msgspec
 
-from pegword.core.memory import SECOND_US, Memory, Version
+from pegword.core.memory import SECOND_US, Memory
 from pegword.http.routing import Answer, Call
-from pegword.services.memories import Page, SearchResult
+from pegword.services.memories import History, Page, SearchResult
 from pegword.services.writing import Saved
 
 SCORE_DIGITS = 6
@@ -110,10 +109,11 @@ class VersionRecord(msgspec.Struct, kw_only=True):
 
 
 class VersionPage(msgspec.Struct, kw_only=True):
-    """Every version of a memory, newest first."""
+    """Versions of a memory, newest first; *total* counts all, and *truncated* says that there are older ones."""
 
     versions: list[VersionRecord]
     total: int
+    truncated: bool
 
 
 def record(call: Call, memory: Memory, *, tells_expired: bool = False) -> Record:
@@ -159,17 +159,17 @@ def deleted_answer(memory: Memory) -> Answer:
     return Answer(Deleted(status="ok", name=memory.name))
 
 
-def versions_answer(call: Call, versions: Iterable[Version]) -> Answer:
-    """The history of one memory."""
+def versions_answer(call: Call, history: History, *, truncated: bool) -> Answer:
+    """The history of one memory, or a part of it."""
     records = [
         VersionRecord(
             version=v.version, action=v.action, name=v.name, description=v.description, type=type_word(call, v.kind), content=v.content,
             tags=list(v.tags), priority=v.priority, source=v.source, author=v.author, verified=v.verified, confidence=v.confidence,
             expires_at=moment_or_none(v.expires_at), saved=moment(v.saved), hash=v.content_hash,
         )
-        for v in versions
+        for v in history.versions
     ]  # fmt: skip
-    return Answer(VersionPage(versions=records, total=len(records)))
+    return Answer(VersionPage(versions=records, total=history.total, truncated=truncated))
 
 
 def type_word(call: Call, kind: str, saved_as: str = "") -> str:

@@ -39,6 +39,19 @@ class Page:
 
 
 @dataclass(frozen=True, slots=True)
+class History:
+    """Some *versions* of a *memory*, newest first, and the *total* of all. What is damaged is counted and not shown."""
+
+    memory: Memory
+    versions: tuple[Version, ...]
+
+    @property
+    def total(self) -> int:
+        """How many there are: every change makes one, and none is dropped before the memory."""
+        return self.memory.version
+
+
+@dataclass(frozen=True, slots=True)
 class SearchResult:
     """The *hits*, best first, and the *total* of all matches.
 
@@ -155,11 +168,16 @@ class Memories:
         caller.require("write")
         return self._change(caller, memory_id, "update", lambda _, memory: draft_of(memory, changes))
 
-    def versions(self, caller: Caller, memory_id: str) -> tuple[Version, ...]:
-        """Every version of a memory, newest first; the first one is how it stands."""
+    def versions(self, caller: Caller, memory_id: str, *, limit: int = LIST_DEFAULT, offset: int = 0) -> History:
+        """The *limit* versions of a memory (at most `LIST_MAX`) that come after its *offset* newest ones, newest first; without an *offset*
+        the first one is how it stands."""
         caller.require("read")
+        limit = min(_at_least_one(limit), LIST_MAX)
+        if offset < 0:
+            raise Invalid(f"offset must be at least 0: it is {offset}", field="offset")
         with self._engine.read() as tx:
-            return tuple(memory_rows.versions(tx, within_reach(tx, caller, memory_id, sound=False)))
+            memory = within_reach(tx, caller, memory_id, sound=False)
+            return History(memory, tuple(memory_rows.versions(tx, memory, limit, min(offset, memory.version))))
 
     def revert(self, caller: Caller, memory_id: str, number: int, *, expected_version: Expected = None) -> Saved:
         """Make a memory say again what it said at version *number*, as a new version by this caller."""

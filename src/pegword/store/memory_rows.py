@@ -250,13 +250,14 @@ def slots(tx: Tx, visible: Visible, filters: Filters) -> list[tuple[str, int]]:
     return [(row[0], row[1]) for row in tx.rows(f"{_SLOTS}{condition} AND slot >= 0", parameters)]
 
 
-def versions(tx: Tx, memory: Memory) -> list[Version]:
-    """Every version of *memory* that is sound, newest first."""
+def versions(tx: Tx, memory: Memory, limit: int, offset: int) -> list[Version]:
+    """Those of *limit* versions of *memory* that are sound, newest first, after the *offset* newest ones."""
+    key = (memory.scope.key, memory.memory_id)
     try:
-        rows = tx.rows(_VERSIONS + " ORDER BY version DESC", (memory.scope.key, memory.memory_id))
+        rows = tx.rows(_VERSIONS + " ORDER BY version DESC LIMIT ? OFFSET ?", (*key, limit, offset))
     except Damaged:
-        keys = [(memory.scope.key, memory.memory_id, number) for number in range(memory.version, 0, -1)]
-        rows = _one_by_one(tx, _VERSIONS + " AND version = ?", keys)
+        last = max(memory.version - offset, 0)
+        rows = _one_by_one(tx, _VERSIONS + " AND version = ?", [(*key, n) for n in range(last, max(last - limit, 0), -1)])
     return [version for version in map(_version, rows) if is_sound(version)]
 
 
