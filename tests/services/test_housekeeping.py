@@ -56,7 +56,7 @@ def test_only_so_much_waits(services: Services) -> None:
 
 def _patched_beside(services: Services, monkeypatch: pytest.MonkeyPatch, held: list[str]) -> None:
     """Let *held* be told of every scope that is held beside others."""
-    monkeypatch.setattr(services.engine.write(type), "beside", lambda _, name: held.append(f"beside {name}"))
+    monkeypatch.setattr(services.engine.write(type), "beside", lambda _, *names: held.extend(f"beside {n}" for n in names))
 
 
 def test_works_that_share_a_transaction_hold_all_scopes_before_the_first_is_done(

@@ -12,7 +12,7 @@ from pegword.core.memory import NEVER, Draft
 from pegword.core.offered import Offered, offered
 from pegword.core.render import hint
 from pegword.services.bundle import Services
-from pegword.services.housekeeping import InScopes
+from pegword.services.housekeeping import Together
 from pegword.services.turns import Turn
 from pegword.tool.calling import MemoryTool
 from tests.conftest import Clock, Statements
@@ -259,10 +259,9 @@ def test_what_waits_to_be_written_after_a_turn_is_small(services: Services, alic
     long = " ".join(f"word{number}" for number in range(20_000))
     services.turns.turn(alice, Session("w1"), say(long, "the staging replica port"))
     (waiting,) = services.housekeeper._waiting
-    assert isinstance(waiting, InScopes)
-    (kept,) = [cell.cell_contents for cell in waiting.work.__closure__ or ()]
+    assert isinstance(waiting, Together)
 
-    assert len(repr((kept, waiting.scopes))) < 30_000
+    assert len(repr((waiting.what, waiting.scopes))) < 30_000
     services.housekeeper.settle()
 
 

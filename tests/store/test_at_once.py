@@ -11,9 +11,9 @@ import pytest
 from pegword.assembly import open_services
 from pegword.core.caller import GLOBAL, Caller, Session, reach, user_scope
 from pegword.core.errors import NotFound
-from pegword.core.memory import Draft
+from pegword.core.memory import Draft, Memory
 from pegword.services.bundle import Services
-from pegword.services.writing import Changes
+from pegword.services.writing import Changes, draft_of
 from pegword.settings import load
 from pegword.store import blocks, folding
 from pegword.store.engine import Tx
@@ -120,6 +120,61 @@ def test_every_writer_of_one_name_makes_a_version_of_its_own(stores: tuple[Servi
 
     assert list(range(THREADS * 10, 0, -1)) == [version.version for version in versions]
     assert {text for mine in texts for text in mine} == {version.content for version in versions}
+
+
+def test_of_many_who_change_parts_of_one_memory_nobody_takes_back_what_another_said(stores: tuple[Services, ...]) -> None:
+    """A change of one field leaves the others as they stand when it is made, not as they were when it was asked for."""
+    memory_id = stores[0].memories.save(CALLER, Draft("one", "text", GLOBAL)).memory.memory_id
+    failures: list[BaseException] = []
+
+    def change(writer: int, changes: Callable[[int], Changes]) -> None:
+        try:
+            for number in range(10):
+                stores[writer % 2].memories.update(CALLER, memory_id, changes(number))
+        except BaseException as error:
+            failures.append(error)
+
+    kinds: list[Callable[[int], Changes]] = [
+        lambda number: Changes(content=f"content {number}"),
+        lambda number: Changes(description=f"description {number}"),
+        lambda number: Changes(tags=(f"tag {number}",)),
+    ]
+    threads = [threading.Thread(target=change, args=(number, kind)) for number, kind in enumerate(kinds)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    memory = stores[0].memories.get_by_id(CALLER, memory_id)
+
+    assert [] == failures
+    assert ("content 9", "description 9", ("tag 9",), 31) == (memory.content, memory.description, memory.tags, memory.version)
+
+
+@pytest.mark.parametrize("again", [False, True])
+def test_a_change_of_what_was_deleted_meanwhile_makes_nothing(
+    postgres_database: postgres.Database, monkeypatch: pytest.MonkeyPatch, again: bool
+) -> None:
+    """It is absent, also where another memory has its name by then, at the version that it had."""
+    postgres_database.empty()
+    store, other = (open_services(postgres_database.url, load(environment={})) for _ in range(2))
+    memory = store.memories.save(CALLER, Draft("one", "mine", GLOBAL)).memory
+
+    def while_others(memory: Memory, changes: Changes) -> Draft:
+        monkeypatch.undo()
+        other.memories.delete(CALLER, GLOBAL, "one")
+        if again:
+            other.memories.save(CALLER, Draft("one", "another", GLOBAL))
+        return draft_of(memory, changes)
+
+    monkeypatch.setattr("pegword.services.memories.draft_of", while_others)
+    with pytest.raises(NotFound):
+        store.memories.update(CALLER, memory.memory_id, Changes(description="told"))
+
+    listed = store.memories.list(CALLER, reach(CALLER)).memories
+    assert ["another"] * again == [m.content for m in listed]
+    assert all(m.description == "" for m in listed)
+    for opened in (store, other):
+        opened.close()
 
 
 def test_of_many_who_create_one_name_one_creates_it(stores: tuple[Services, ...]) -> None:

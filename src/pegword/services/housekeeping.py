@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
-from typing import Protocol
+from typing import Any, Protocol
 
 from pegword.core.errors import PegwordError, Unavailable
 from pegword.store import folding, nudge_rows, once_rows, receipt_rows, session_index_rows
@@ -39,6 +39,20 @@ class InScopes:
     def __call__(self, tx: Tx) -> None:
         """Do the work."""
         self.work(tx)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Together:
+    """*what* is to be done by *do*, which does many such things at once: all that wait for the same *do* are done by one call of it.
+    *scopes* are held as those of `InScopes`."""
+
+    do: Callable[[Tx, Sequence[Any]], None]
+    what: Any
+    scopes: Sequence[str] = ()
+
+    def __call__(self, tx: Tx) -> None:
+        """Do it by itself."""
+        self.do(tx, [self.what])
 
 
 class Keeper(Protocol):
@@ -206,7 +220,7 @@ class Housekeeper:
             _log.warning("housekeeping put off: %s", error)
             return False
         except Exception:
-            taken = [self._try(partial(self._engine.write, work)) for work in works]
+            taken = [self._try(partial(self._engine.write, partial(_in_one, works=[work]))) for work in works]
             return all(taken)
         return True
 
@@ -247,10 +261,14 @@ class Housekeeper:
 
 def _in_one(tx: Tx, works: Sequence[Callable[[Tx], None]]) -> None:
     """Do *works*, all that they hold first."""
-    scopes = {key for work in works if isinstance(work, InScopes) for key in work.scopes}
+    tx.alone(MANY_ROWS)
+    scopes = {key for work in works if isinstance(work, InScopes | Together) for key in work.scopes}
     if scopes:
-        tx.alone(MANY_ROWS)
-    for key in sorted(scopes):
-        tx.beside(key)
+        tx.beside(*sorted(scopes))
+    done: set[Callable[..., None]] = set()
     for work in works:
-        work(tx)
+        if not isinstance(work, Together):
+            work(tx)
+        elif work.do not in done:
+            done.add(work.do)
+            work.do(tx, [other.what for other in works if isinstance(other, Together) and other.do == work.do])

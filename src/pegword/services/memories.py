@@ -1,10 +1,11 @@
 """The use cases of a memory: save, get, search, list, change, revert, delete. Every method takes a caller first."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 
 from pegword.core.caller import Caller, Scope, Session, Visible, acting, reach, session_reach, session_writes
-from pegword.core.errors import Invalid, NotFound
+from pegword.core.errors import Invalid, NotFound, VersionMismatch
 from pegword.core.memory import (
     NEVER,
     TAG_CHARS_MAX,
@@ -19,7 +20,7 @@ from pegword.core.memory import (
 from pegword.core.text import Analyser
 from pegword.core.versions import Expected
 from pegword.services.finding import Hit, find, with_expired
-from pegword.services.housekeeping import Keeper
+from pegword.services.housekeeping import Keeper, Together
 from pegword.services.writing import Changes, Saved, Writing, draft_of, held, require_member, within_reach
 from pegword.store import memory_rows
 from pegword.store.engine import Engine, Tx
@@ -233,13 +234,25 @@ class Memories:
         return saved
 
     def _change(self, caller: Caller, memory_id: str, action: str, wanted: Callable[[Tx, Memory], Draft], *, sound: bool = True) -> Saved:
-        def work(tx: Tx) -> tuple[Saved, bool]:
-            memory = held(tx, caller, memory_id)
+        """A save of what is *wanted* of a memory as it stands. Where somebody else changed it after it was read, it is read again while
+        nobody else changes anything in its scope."""
+
+        def work(tx: Tx, *, again: bool) -> tuple[Saved, bool]:
+            memory = held(tx, caller, memory_id) if again else within_reach(tx, caller, memory_id, sound=False)
             if sound:
                 memory_rows.checked(memory)
-            return self.writing.put(tx, caller, checked(wanted(tx, memory)), action)
+            draft = checked(wanted(tx, memory))
+            if draft.expected_version is None:
+                draft = replace(draft, expected_version=memory.version)
+            saved, due = self.writing.put(tx, caller, draft, action)
+            if saved.memory.memory_id != memory.memory_id:  # deleted, and there is another of its name
+                raise VersionMismatch("it was deleted", current=0)
+            return saved, due
 
-        saved, due = self._engine.write(work)
+        try:
+            saved, due = self._engine.write(partial(work, again=False))
+        except VersionMismatch:
+            saved, due = self._engine.write(partial(work, again=True))
         if due:
             self._housekeeper.due(saved.memory.scope.key)
         return saved
@@ -262,7 +275,7 @@ class Memories:
 
     def _count_accesses(self, memory_ids: Sequence[str]) -> None:
         now = self._clock()
-        self._housekeeper.later(lambda tx: memory_rows.accessed(tx, memory_ids, now))
+        self._housekeeper.later(Together(memory_rows.accessed, (memory_ids, now)))
 
 
 def _at_least_one(limit: int) -> int:

@@ -25,7 +25,7 @@ from pegword.core.offered import Offered, offered
 from pegword.core.signs import Language
 from pegword.services.housekeeping import Keeper
 from pegword.store import nudge_rows
-from pegword.store.engine import MANY_ROWS, Engine, Tx
+from pegword.store.engine import Engine, Tx
 
 TOOL_CALL, CANCEL = "tool_call", "cancel"
 EVENT_KINDS = (*KINDS, TOOL_CALL, CANCEL)
@@ -222,8 +222,7 @@ def _queue(events: Sequence[Event]) -> Queue:
 
 
 def _written(tx: Tx, key: str, marks: Sequence[tuple[str, int]], gone: Sequence[str]) -> None:
-    """Write down what a turn did. Whoever does so holds this first, as rows of several sessions may be written together."""
-    tx.alone(MANY_ROWS)
+    """Write down what a turn did. `MANY_ROWS` is held alone, as rows of several sessions may be written together."""
     if marks:
         nudge_rows.mark(tx, key, marks)
     if gone:

@@ -13,7 +13,7 @@ from pegword.core.ranking import Part
 from pegword.core.text import Analyser
 from pegword.services.finding import NOT_RANKED, Findings
 from pegword.store import memory_rows, receipt_rows
-from pegword.store.engine import MANY_ROWS, Tx
+from pegword.store.engine import Tx
 
 _JSON = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 CONSIDERED_MAX = 20  # candidates that a receipt keeps
@@ -155,18 +155,19 @@ def silent(receipt: str, caller: Caller, visible: Visible, frame: Frame) -> Prep
     return Prepared(receipt, caller.user_id, frame.at, head, (), (), (), ())
 
 
-def keep(tx: Tx, kept: Prepared) -> None:
-    """Write the receipt of a turn, and count an access of each memory whose text it showed."""
-    tx.alone(MANY_ROWS)
-    for key in kept.scopes:
-        tx.beside(key)
-    rows = memory_rows.still_there(tx, [place for place, _ in kept.others], [memory_id for memory_id, _, _ in kept.lines])
+def keep(tx: Tx, many: Sequence[Prepared]) -> None:
+    """Write the receipts of turns, and count an access of each memory whose text one of them showed. Their scopes are held `beside`, and
+    `MANY_ROWS` alone."""
+    places = dict.fromkeys(place for kept in many for place, _ in kept.others)
+    named = dict.fromkeys(line[0] for kept in many for line in kept.lines)
+    rows = memory_rows.still_there(tx, list(places), list(named))
     ids = {(key, slot): (memory_id, version) for key, slot, memory_id, version in rows}
     there = {memory_id for _, _, memory_id, _ in rows}
-    lines = [line for line in kept.lines if line[0] in there]  # a receipt names nothing that was deleted before it was written
-    lines += [(*ids[place], body) for place, body in kept.others if place in ids]
-    receipt_rows.add(tx, kept.receipt, kept.user_id, kept.at, kept.head, lines)
-    memory_rows.accessed(tx, kept.shown, kept.at)
+    for kept in many:
+        lines = [line for line in kept.lines if line[0] in there]  # a receipt names nothing that was deleted before it was written
+        lines += [(*ids[place], body) for place, body in kept.others if place in ids]
+        receipt_rows.add(tx, kept.receipt, kept.user_id, kept.at, kept.head, lines)
+    memory_rows.accessed(tx, [(kept.shown, kept.at) for kept in many])
 
 
 def explain(tx: Tx, receipt: str, caller: Caller, visible: Visible, analyser: Analyser, now: int) -> Explanation:

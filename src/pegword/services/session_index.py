@@ -17,7 +17,7 @@ from pegword.core.memory import Memory
 from pegword.core.session_index import ENTRY_CHARS_MIN, Entry, listing
 from pegword.services.housekeeping import InScopes, Keeper
 from pegword.store import memory_rows, session_index_rows
-from pegword.store.engine import MANY_ROWS, Engine, Tx
+from pegword.store.engine import Engine, Tx
 from pegword.store.session_index_rows import KEPT_US, Kept
 
 INDEX_CHARS_MIN, INDEX_CHARS_MAX = 500, 100_000
@@ -122,10 +122,7 @@ def _still_right(kept: Kept, asked: Asked, now: int) -> bool:
 
 
 def _keep(tx: Tx, made: Made) -> None:
-    """Keep what was made, unless a memory that it names is gone by now."""
-    tx.alone(MANY_ROWS)  # as all that is done after answers does, before any scope
-    for key in sorted(made.asked.visible.keys):
-        tx.beside(key)
+    """Keep what was made, unless a memory that it names is gone by now. Its scopes are held `beside`."""
     ids = list(made.kept.versions)
     there = sum(len(memory_rows.still_there(tx, [], some)) for some in _parts(ids))
     if there == len(ids):

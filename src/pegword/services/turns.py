@@ -14,7 +14,7 @@ from pegword.core.offered import Offered, offered
 from pegword.core.text import Analyser
 from pegword.services import receipts
 from pegword.services.finding import NOT_RANKED, Findings, find
-from pegword.services.housekeeping import InScopes, Keeper
+from pegword.services.housekeeping import Keeper, Together
 from pegword.services.nudges import Nudges
 from pegword.services.receipts import Explanation, Frame, Weighed
 from pegword.services.session_index import SessionIndexes, asked
@@ -163,7 +163,7 @@ class Turns:
         """The name of a receipt that will be kept."""
         receipt = self._new_id()
         kept = prepared(receipt)
-        self._housekeeper.later(InScopes(lambda tx: receipts.keep(tx, kept), kept.scopes))
+        self._housekeeper.later(Together(receipts.keep, kept, kept.scopes))
         return receipt
 
     def explain(self, caller: Caller, receipt: str, session: Session | None = None) -> Explanation:

@@ -36,8 +36,8 @@ class Tx(Protocol):
         First in a write transaction, before what it guards is read. An engine whose writers take turns has nothing to do.
         """
 
-    def beside(self, name: str) -> None:
-        """Hold *name* together with all who do the same, and keep off whoever wants it `alone`."""
+    def beside(self, *names: str) -> None:
+        """Hold each of *names* together with all who do the same, and keep off whoever wants it `alone`; one after the other, as given."""
 
     def copy_file(self, path: Path, progress: Callable[[int, int], None]) -> bool:
         """Copy all that this transaction sees into the empty file at *path*, as a SQLite database, if the engine knows a quicker way

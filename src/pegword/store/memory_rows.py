@@ -22,7 +22,7 @@ from pegword.core.memory import (
     is_sound,
 )
 from pegword.store import once_rows, session_index_rows
-from pegword.store.engine import MANY_ROWS, Row, Tx, among, padded
+from pegword.store.engine import Row, Tx, among, padded
 from pegword.store.postings import BEING_SAVED, NOT_INDEXED, within
 
 Saved = TypeVar("Saved", Memory, Version)
@@ -112,7 +112,7 @@ _VERSION_TEXTS = "SELECT name, description, content, tags FROM memory_versions W
 _DELETE_RECEIPTS = "DELETE FROM receipts WHERE receipt_id IN (SELECT receipt_id FROM receipts WHERE memory_id = ?)"
 _SLOTS = "SELECT scope_key, slot FROM structured_memories AS m WHERE "
 _COUNT = "SELECT count(*) FROM structured_memories AS m WHERE "
-_ACCESSED = "UPDATE structured_memories SET access_count = access_count + 1, last_accessed = ? WHERE "
+_ACCESSED = "UPDATE structured_memories SET access_count = access_count + ?, last_accessed = ? WHERE memory_id = ?"
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,18 +219,19 @@ def by_ids(tx: Tx, memory_ids: Sequence[str]) -> dict[str, Memory]:
 
 
 def still_there(tx: Tx, slots: Sequence[tuple[str, int]], memory_ids: Sequence[str]) -> list[tuple[str, int, str, int]]:
-    """Scope key, slot, id and version of the memories that are at these (scope key, slot) pairs or have these ids."""
+    """Scope key, slot, id and version of the memories that are at these (scope key, slot) pairs or have these ids; of one that is both,
+    twice."""
     if not slots and not memory_ids:
         return []
-    parts, parameters = [], []
+    parts, parameters = [], []  # two statements in one: joined by OR, the first would keep the second from its index
     if slots:
         wanted = padded(slots)
-        parts.append(f"{PLACED} AND (scope_key, slot) IN (VALUES {', '.join(['(?, ?)'] * len(wanted))})")
+        parts.append(f"{_IDS}{PLACED} AND (scope_key, slot) IN (VALUES {', '.join(['(?, ?)'] * len(wanted))})")
         parameters += [v for pair in wanted for v in pair]
     if memory_ids:
-        parts.append(among("memory_id", len(memory_ids)))
+        parts.append(_IDS + among("memory_id", len(memory_ids)))
         parameters += padded(memory_ids)
-    return [(key, slot, memory_id, number) for key, slot, memory_id, number in tx.rows(_IDS + " OR ".join(parts), parameters)]
+    return [(key, slot, memory_id, number) for key, slot, memory_id, number in tx.rows(" UNION ALL ".join(parts), parameters)]
 
 
 def newest(tx: Tx, visible: Visible, filters: Filters, limit: int) -> list[Memory]:
@@ -284,11 +285,14 @@ def delete(tx: Tx, memory: Memory) -> None:
     session_index_rows.forget_memories(tx, [memory.memory_id])
 
 
-def accessed(tx: Tx, memory_ids: Sequence[str], now: int) -> None:
-    """Count one access of each memory."""
-    if memory_ids:
-        tx.alone(MANY_ROWS)
-        tx.run(_ACCESSED + among("memory_id", len(memory_ids)), (now, *padded(memory_ids)))
+def accessed(tx: Tx, many: Sequence[tuple[Sequence[str], int]]) -> None:
+    """Count one access of each memory of each set of ids, at the time that goes with it. `MANY_ROWS` is held alone."""
+    times: dict[str, list[int]] = {}
+    for memory_ids, at in many:
+        for memory_id in memory_ids:
+            times.setdefault(memory_id, []).append(at)
+    if times:
+        tx.run_many(_ACCESSED, [(len(ats), max(ats), memory_id) for memory_id, ats in times.items()])
 
 
 def tags_text(tags: Sequence[str]) -> str:

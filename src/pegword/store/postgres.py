@@ -14,7 +14,7 @@ from contextlib import contextmanager, suppress
 from functools import lru_cache
 from pathlib import Path
 from re import sub
-from typing import Any, TypeVar
+from typing import Any, LiteralString, TypeVar
 
 import psycopg
 from psycopg import errors
@@ -110,18 +110,17 @@ class PostgresTx:
             raise meant(error) from error
 
     def alone(self, name: str) -> None:
-        self._lock("pg_advisory_xact_lock", name)
+        self._hold("SELECT pg_advisory_xact_lock(%s)", _lock_of(name))
 
-    def beside(self, name: str) -> None:
-        self._lock("pg_advisory_xact_lock_shared", name)
+    def beside(self, *names: str) -> None:
+        self._hold("SELECT pg_advisory_xact_lock_shared(lock) FROM unnest(%s::bigint[]) AS lock", [_lock_of(name) for name in names])
 
     def copy_file(self, path: Path, progress: Callable[[int, int], None]) -> bool:  # noqa: ARG002
         return False
 
-    def _lock(self, function: str, name: str) -> None:
-        number = int.from_bytes(hashlib.blake2b(name.encode(), digest_size=8).digest(), "big", signed=True)
+    def _hold(self, sql: LiteralString, what: int | list[int]) -> None:
         try:
-            self._connection.execute(f"SELECT {function}(%s)", (number,), prepare=True)
+            self._connection.execute(sql, (what,), prepare=True)
         except _RAISED as error:
             raise meant(error) from error
 
@@ -293,6 +292,11 @@ class _Again(Exception):
     def __init__(self, meaning: Exception) -> None:
         super().__init__(str(meaning))
         self.meaning = meaning
+
+
+def _lock_of(name: str) -> int:
+    """The number by which PostgreSQL knows a lock."""
+    return int.from_bytes(hashlib.blake2b(name.encode(), digest_size=8).digest(), "big", signed=True)
 
 
 def _check_address(url: str, shown: str) -> None:

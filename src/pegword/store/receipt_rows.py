@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from pegword.store.engine import Tx
 
-_ADD = "INSERT INTO receipts (receipt_id, memory_id, user_id, at, version, body) VALUES "
+_ADD = "INSERT INTO receipts (receipt_id, memory_id, user_id, at, version, body) VALUES (?, ?, ?, ?, ?, ?)"
 _GET = "SELECT memory_id, user_id, at, version, body FROM receipts WHERE receipt_id = ?"
 _DROP = "DELETE FROM receipts WHERE at < ?"
 
@@ -12,8 +12,7 @@ _DROP = "DELETE FROM receipts WHERE at < ?"
 def add(tx: Tx, receipt_id: str, user_id: str, at: int, head: str, lines: Sequence[tuple[str, int, str]]) -> None:
     """Keep a receipt: its *head*, and a line (memory id, version, body) a memory. Bodies are JSON texts."""
     rows = [("", 0, head), *lines]
-    values = ", ".join(["(?, ?, ?, ?, ?, ?)"] * len(rows))
-    tx.run(_ADD + values, [v for memory_id, version, body in rows for v in (receipt_id, memory_id, user_id, at, version, body)])
+    tx.run_many(_ADD, [(receipt_id, memory_id, user_id, at, version, body) for memory_id, version, body in rows])
 
 
 def get(tx: Tx, receipt_id: str) -> list[tuple[str, str, int, int, str]]:

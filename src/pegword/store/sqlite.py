@@ -63,7 +63,7 @@ class SqliteTx:
     def alone(self, _name: str) -> None:
         """Every writer is."""
 
-    def beside(self, _name: str) -> None:
+    def beside(self, *_names: str) -> None:
         """Nobody else writes."""
 
     def copy_file(self, path: Path, progress: Callable[[int, int], None]) -> bool:
