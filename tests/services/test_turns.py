@@ -210,7 +210,8 @@ def test_what_a_memory_says_of_another_user_is_marked_as_theirs(services: Servic
 
 
 def test_a_turn_among_few_memories_takes_three_statements(services: Services, alice: Caller, kitchen: None, statements: Statements) -> None:
-    """Where nothing is folded yet, no block is looked for; one reads what was nudged. See tests/test_budget.py for the limits."""
+    """Where nothing is folded, no block is looked for, and tails are kept; one reads what was nudged. Limits: tests/test_budget.py."""
+    services.turns.turn(alice, Session("w1"), say("replica port"))
     statements.seen.clear()
     services.turns.turn(alice, Session("w1"), say("one", "two", "staging port"))
 

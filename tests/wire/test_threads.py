@@ -3,6 +3,7 @@
 import asyncio
 import gc
 import threading
+import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -97,6 +98,79 @@ def test_who_is_cancelled_goes_on_at_once_and_what_had_not_begun_is_left_out() -
     asyncio.run(ask())
 
     assert ["first", "third"] == done
+
+
+def test_one_works_at_a_time_where_one_is_named_for_as_long_as_none_is_slow(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is quick is done by one thread, one after the other, however many may be started."""
+    monkeypatch.setattr("pegword.http.threads.SLOW_S", WAIT_S)
+    inside: set[int] = set()
+    most = []
+
+    def work() -> int:
+        inside.add(threading.get_ident())
+        most.append(len(inside))
+        inside.discard(threading.get_ident())
+        return threading.get_ident()
+
+    async def ask() -> list[int]:
+        threads = Threads("test", COUNT, at_once=1)
+        return await asyncio.gather(*(threads.run(work) for _ in range(200)))
+
+    assert 1 == len(set(asyncio.run(ask())))
+    assert max(most) == 1
+
+
+def test_who_is_slow_gives_the_place_away_to_those_who_wait() -> None:
+    """Nobody waits for the end of what is long, and all is done in the end, also what came when every thread was slow."""
+    leave = threading.Event()
+    begun = threading.Semaphore(0)
+
+    def slow() -> str:
+        begun.release()
+        assert leave.wait(WAIT_S)
+        return "slow"
+
+    async def ask() -> list[str]:
+        threads = Threads("test", COUNT, at_once=1)
+        slow_ones = [asyncio.create_task(threads.run(slow)) for _ in range(COUNT - 1)]
+        await asyncio.sleep(0)  # so that they come first
+        assert await threads.run(lambda: "quick") == "quick"
+        slow_ones.append(asyncio.create_task(threads.run(slow)))
+        for _ in range(COUNT):
+            assert await asyncio.to_thread(begun.acquire, timeout=WAIT_S)
+        last = asyncio.create_task(threads.run(lambda: "last"))
+        await asyncio.sleep(0)
+        leave.set()
+        return [*await asyncio.gather(*slow_ones), await last]
+
+    assert ["slow"] * COUNT + ["last"] == asyncio.run(ask())
+
+
+def test_who_was_slow_stands_back_until_there_is_a_place(monkeypatch: pytest.MonkeyPatch) -> None:
+    """After the slow ones are done, one works at a time again."""
+    leave = threading.Event()
+    inside: set[int] = set()
+    most = []
+
+    def work() -> None:
+        inside.add(threading.get_ident())
+        time.sleep(0.001)  # so that another, were there one, would come in
+        most.append(len(inside))
+        inside.discard(threading.get_ident())
+
+    async def ask() -> None:
+        threads = Threads("test", COUNT, at_once=1)
+        slow = asyncio.create_task(threads.run(lambda: leave.wait(WAIT_S)))
+        await asyncio.sleep(0)  # so that it comes first
+        await threads.run(lambda: None)
+        monkeypatch.setattr("pegword.http.threads.SLOW_S", WAIT_S)  # from here on nobody is, however busy the machine
+        leave.set()
+        assert await slow
+        await asyncio.gather(*(threads.run(work) for _ in range(50)))
+
+    asyncio.run(ask())
+
+    assert max(most) == 1
 
 
 def test_the_threads_end_with_the_object() -> None:

@@ -267,16 +267,27 @@ def trust_of(caller: Caller, draft: Draft) -> Trust:
 
 def hash_of(name: str, kind: str, description: str, content: str, tags: tuple[str, ...]) -> str:
     """The SHA-256 of what a reader of the memory sees, in hex: 64 characters."""
-    parts = [part.encode() for part in (name, kind, description, content, *tags)]
-    # The length first, so that no two records read alike.
-    return hashlib.sha256(b"".join([b"%d:%b" % (len(part), part) for part in parts])).hexdigest()
+    parts = (name, kind, description, content, *tags)
+    # The length in bytes first, so that no two records read alike. Most are ASCII, where it is that in characters: encoded at once.
+    told = "".join([f"{len(part)}:{part}" for part in parts])
+    if not told.isascii():
+        return hashlib.sha256(b"".join([b"%d:%b" % (len(part), part) for part in map(str.encode, parts)])).hexdigest()
+    return hashlib.sha256(told.encode()).hexdigest()
+
+
+_NUMBERS = (int, float)
 
 
 def is_sound(saved: Memory | Version) -> bool:
     """Whether what is stored matches the hash that was made when it was saved, and holds beside it nothing that cannot be."""
-    numbers = [saved.version, saved.confidence, saved.expires_at or 0]
-    numbers += [saved.created, saved.updated, saved.slot] if isinstance(saved, Memory) else [saved.saved]
-    if saved.priority not in PRIORITIES or saved.source not in SOURCES or not all(isinstance(number, int | float) for number in numbers):
+    if saved.priority not in PRIORITIES or saved.source not in SOURCES:
+        return False
+    if not (isinstance(saved.version, _NUMBERS) and isinstance(saved.confidence, _NUMBERS) and isinstance(saved.expires_at or 0, _NUMBERS)):
+        return False
+    if isinstance(saved, Memory):
+        if not (isinstance(saved.created, _NUMBERS) and isinstance(saved.updated, _NUMBERS) and isinstance(saved.slot, _NUMBERS)):
+            return False
+    elif not isinstance(saved.saved, _NUMBERS):
         return False
     try:
         return saved.content_hash == hash_of(saved.name, saved.kind, saved.description, saved.content, saved.tags)

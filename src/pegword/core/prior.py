@@ -12,5 +12,6 @@ _CONFIDENCE = 0.005  # for full confidence; doubt takes away in proportion
 def prior(memory: Memory) -> float:
     """The factor on the score of *memory*, within 1 - `PRIOR_MAX` to 1 + `PRIOR_MAX`: by priority, verification and confidence."""
     sure = (memory.confidence - CONFIDENCE_OF_AGENT) / (1.0 - CONFIDENCE_OF_AGENT)
-    total = _PRIORITY[memory.priority] + (_VERIFIED if memory.verified else 0.0) + _CONFIDENCE * max(-1.0, min(1.0, sure))
-    return 1.0 + max(-PRIOR_MAX, min(PRIOR_MAX, total))
+    sure = 1.0 if sure > 1.0 else -1.0 if sure < -1.0 else sure
+    total = _PRIORITY[memory.priority] + (_VERIFIED if memory.verified_at is not None else 0.0) + _CONFIDENCE * sure
+    return 1.0 + (PRIOR_MAX if total > PRIOR_MAX else -PRIOR_MAX if total < -PRIOR_MAX else total)

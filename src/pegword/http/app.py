@@ -1,8 +1,8 @@
 """The server as one ASGI application: every face's routes in one table, one way in and one way out.
 
 A request goes: name check, route, credential, rate, right, body, handler on a thread, answer. What only reads and has no body takes one
-thread; anything else is admitted before its body is read and before it stands in a line. What may wait for the database's one writer has
-threads of its own, and so have explanations, so that reads go on beside them.
+thread, and so does what reads with a body that is here already; anything else is admitted before its body is read and before it stands in a
+line. What may wait for the database's one writer has threads of its own, and so have explanations, so that reads go on beside them.
 """
 
 import asyncio
@@ -25,6 +25,7 @@ from pegword.http.auth import Names, caller_of
 from pegword.http.conditions import CONDITIONS, expected_of
 from pegword.http.failures import Overloaded, Reply, accident, failure
 from pegword.http.openapi import document
+from pegword.http.protocol import WHOLE
 from pegword.http.rates import Rates
 from pegword.http.reading import Bodies, ClientGone, Receive, leaves_much_unread
 from pegword.http.routing import Answer, Call, Route, Table
@@ -101,7 +102,7 @@ class App:
         self._in_work = 0
         self._long_in_work = 0
         self._rates = rates
-        self._readers = Threads("pegword-reader", READERS_AT_ONCE_MAX)
+        self._readers = Threads("pegword-reader", READERS_AT_ONCE_MAX, at_once=1 if services.engine.in_process else None)
         writers, explainers = Threads("pegword-writer", WRITERS_AT_ONCE_MAX), Threads("pegword-explainer", EXPLAINERS_AT_ONCE_MAX)
         self._writes = Line(writers, WRITES_IN_WORK_MAX, WRITE_WAIT_S, "writes", "nothing was changed; ")
         self._explanations = Line(explainers, EXPLANATIONS_IN_WORK_MAX, WRITE_WAIT_S, "explanations")
@@ -158,6 +159,8 @@ class App:
             return await self._long(request, route, path)
         if route.body is None and not route.may_wait:
             return await self._readers.run(lambda: self._run(request, route, self._admitted(request, route, path)))
+        if request.scope.get(WHOLE) and not route.may_wait:
+            return await self._at_once(request, route, path)
         call = await self._readers.run(lambda: self._admitted(request, route, path))
         if route.body is None:
             return await self._on_thread(route, lambda on: self._run(request, route, replace(call, services=on)))
@@ -165,6 +168,19 @@ class App:
         request.left_unread = False
         try:
             return await self._on_thread(route, lambda on: self._run(request, route, replace(call, services=on), body))
+        finally:
+            self._bodies.release(len(body))
+
+    async def _at_once(self, request: _Request, route: Route, path: dict[str, str]) -> Reply:
+        """Admit and answer in one go what only reads and whose body is here."""
+        try:
+            body = await self._bodies.read(request.headers, request.receive, route.body_bytes_max)
+        except PegwordError:  # who may not ask does not learn what is wrong with what they sent
+            await self._readers.run(lambda: self._admitted(request, route, path))
+            raise
+        request.left_unread = False
+        try:
+            return await self._readers.run(lambda: self._run(request, route, self._admitted(request, route, path), body))
         finally:
             self._bodies.release(len(body))
 

@@ -6,7 +6,7 @@ uvicorn itself bounds neither the size of a head nor how long one may take, and 
 import asyncio
 import re
 from asyncio import TimerHandle
-from typing import Any
+from typing import Any, cast
 
 import httptools
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
@@ -22,6 +22,7 @@ LONG_BODY_S = 900.0  # for what is sent in many lines
 LONG_PATHS = (b"/v1/api/import",)
 WRITE_S = 30.0
 LINGER_S = 5.0
+WHOLE = "pegword.whole"  # in the scope of a request: its body has come in, so that to read it waits for nobody
 LINGER_BYTES_MAX = 256 << 20
 
 _NOT_ASCII = re.compile(rb"[\x80-\xff]")
@@ -111,6 +112,7 @@ class Protocol(HttpToolsProtocol):
         self._in_head = self._in_first_line = True
         self._head_bytes = 0
         self._within(None)
+        cast("dict[str, Any]", self.scope)[WHOLE] = True
         super().on_message_complete()
 
     def pause_writing(self) -> None:

@@ -188,14 +188,13 @@ def moment_or_none(at: int | None) -> str | None:
 
 
 def _record(kind: type[RecordT], call: Call, m: Memory, **more: Any) -> RecordT:
-    fields: dict[str, Any] = {
-        "memory_id": m.memory_id, "name": m.name, "description": m.description, "type": type_word(call, m.kind, m.kind_word),
-        "scope": m.scope.kind, "scope_id": m.scope.id, "content": m.content, "created": _second(m.created), "updated": _second(m.updated),
-        "tags": list(m.tags), "priority": m.priority, "source": m.source, "author": m.author, "verified": m.verified,
-        "confidence": m.confidence, "expires_at": moment_or_none(m.expires_at), "version": m.version, "hash": m.content_hash,
-        "last_accessed": "" if m.last_accessed is None else moment(m.last_accessed), "access_count": m.access_count,
-    }  # fmt: skip
-    return kind(**fields, **more)
+    return kind(
+        memory_id=m.memory_id, name=m.name, description=m.description, type=type_word(call, m.kind, m.kind_word), scope=m.scope.kind,
+        scope_id=m.scope.id, content=m.content, created=_second(m.created), updated=_second(m.updated), tags=list(m.tags),
+        priority=m.priority, source=m.source, author=m.author, verified=m.verified, confidence=m.confidence,
+        expires_at=moment_or_none(m.expires_at), version=m.version, hash=m.content_hash,
+        last_accessed="" if m.last_accessed is None else moment(m.last_accessed), access_count=m.access_count, **more,
+    )  # fmt: skip
 
 
 def _etag(memory: Memory) -> tuple[tuple[str, str], ...]:
@@ -203,4 +202,4 @@ def _etag(memory: Memory) -> tuple[tuple[str, str], ...]:
 
 
 def _second(at: int) -> str:
-    return (_BEGINNING + timedelta(seconds=at // SECOND_US)).isoformat()
+    return (_BEGINNING + timedelta(0, at // SECOND_US)).isoformat()

@@ -1,8 +1,9 @@
 """Threads beside the event loop: where handlers run, so that the loop waits for nobody.
 
 A hop to a thread of the common kind (anyio's, or an executor's) costs up to a tenth of a millisecond, about as much as all else that HTTP
-takes; and one thread for each waiting request means that they fight over the interpreter's lock. So these are few, take their work from one
-queue, and bring several results back at once.
+takes; and one thread for each waiting request means that they fight over the interpreter's lock: of eight that read from a database in
+this process, each took twice the time that one takes alone. So these are few, take their work from one queue, bring several results back at
+once, and where the work is this process's own, one of them works at a time for as long as none is slow.
 """
 
 import asyncio
@@ -20,41 +21,98 @@ from pegword.core.errors import Busy
 from pegword.http.failures import Overloaded
 
 T = TypeVar("T")
+SLOW_S = 0.02
 _Job = tuple["asyncio.Future[Any]", Callable[..., Any]]
 
 
 class Threads:
-    """At most *count* threads called *name*, started when there is work. They end with the object, and do not keep the process alive."""
+    """At most *count* threads called *name*, started when there is work. They end with the object, and do not keep the process alive.
 
-    def __init__(self, name: str, count: int) -> None:
+    At most *at_once* of them are at work (default: all), but one whose work has taken longer than `SLOW_S` while other work waits does not
+    count any more: another takes its place, and it stands back when it is done.
+    """
+
+    def __init__(self, name: str, count: int, at_once: int | None = None) -> None:
         self._name = name
         self._count = count
         self._started = 0
         self._jobs: SimpleQueue[_Job | None] = SimpleQueue()
+        self._places = _Places(at_once or count)
         self._done = _Done()
         self._unfinished = 0
+        self._watched_by: asyncio.AbstractEventLoop | None = None
 
     async def run(self, work: Callable[[], T]) -> T:
         """Do *work* on one of the threads, in the order of asking; returns or raises what it does.
 
         A caller that is cancelled goes on at once; *work* is then left out if it has not begun.
         """
-        future: asyncio.Future[T] = asyncio.get_running_loop().create_future()
+        loop = asyncio.get_running_loop()
+        future: asyncio.Future[T] = loop.create_future()
         self._unfinished += 1
-        if self._unfinished > self._started < self._count:
+        if self._unfinished > self._started < self._places.count:
             self._start()
         self._jobs.put((future, work))
+        if self._watched_by is not loop and self._places.count < self._count:
+            self._watch(loop)
         try:
             return await future
         finally:
             self._unfinished -= 1
 
+    def _watch(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Look again, as long as something waits, whether somebody is slow."""
+        self._watched_by = loop
+        loop.call_later(SLOW_S, self._look)
+
+    def _look(self) -> None:
+        loop, self._watched_by = self._watched_by, None
+        if loop is None or self._jobs.empty():
+            return
+        for _ in range(self._places.give_away(time.monotonic() - SLOW_S)):
+            if self._started < self._count:
+                self._start()
+        self._watch(loop)
+
     def _start(self) -> None:
         if not self._started:
             weakref.finalize(self, _end, self._jobs, self._count)
         self._started += 1
-        thread = threading.Thread(target=_work, args=(self._jobs, self._done), name=f"{self._name}-{self._started}", daemon=True)
-        thread.start()
+        arguments = (self._jobs, self._done, self._places)
+        threading.Thread(target=_work, args=arguments, name=f"{self._name}-{self._started}", daemon=True).start()
+
+
+class _Places:
+    """*count* places for threads at work. Who has one keeps it from one piece of work to the next, unless it was given away meanwhile."""
+
+    def __init__(self, count: int) -> None:
+        self.count = count
+        self._free = threading.Semaphore(count)
+        self._begun: dict[int, float] = {}  # by the thread that has a place and is at work: since when
+
+    def take(self) -> None:
+        """Wait for a place."""
+        self._free.acquire()
+
+    def leave(self) -> None:
+        """Give the place of this thread back."""
+        self._free.release()
+
+    def begin(self) -> None:
+        """This thread, which has a place, begins a piece of work."""
+        self._begun[threading.get_ident()] = time.monotonic()
+
+    def end(self) -> bool:
+        """This thread has done its piece of work; whether it still has its place."""
+        return self._begun.pop(threading.get_ident(), None) is not None
+
+    def give_away(self, before: float) -> int:
+        """Free the places of those whose work began earlier than *before*, in seconds of the monotonic clock; how many that were."""
+        slow = [thread for thread, since in list(self._begun.items()) if since < before]
+        given = sum(self._begun.pop(thread, None) is not None for thread in slow)  # one that ended just now keeps its own
+        for _ in range(given):
+            self._free.release()
+        return given
 
 
 class Together:
@@ -146,11 +204,13 @@ class _Done:
                 future.set_exception(error)
 
 
-def _work(jobs: "SimpleQueue[_Job | None]", done: _Done) -> None:
+def _work(jobs: "SimpleQueue[_Job | None]", done: _Done, places: _Places) -> None:
+    places.take()
     while (job := jobs.get()) is not None:
         future, work = job
         if future.cancelled():
             continue
+        places.begin()
         try:
             result = work()
         except BaseException as error:
@@ -159,6 +219,9 @@ def _work(jobs: "SimpleQueue[_Job | None]", done: _Done) -> None:
             done.tell(future, result, None)
             del result
         del job, future, work  # what was done is not kept alive until there is more to do
+        if not places.end():
+            places.take()
+    places.leave()
 
 
 def _work_together(jobs: "SimpleQueue[_Job | None]", do: Callable[[list[Callable[..., Any]]], Sequence[Any]], at_once_max: int) -> None:

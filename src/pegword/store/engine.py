@@ -7,7 +7,10 @@ engine fills the words of `Engine.flavor` into migrations, and turns its driver'
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+
+if TYPE_CHECKING:
+    from pegword.store.tails import KeptTails
 
 T = TypeVar("T")
 Row = tuple[Any, ...]
@@ -20,6 +23,10 @@ MANY_ROWS = "many rows"
 
 class Tx(Protocol):
     """An open transaction: one snapshot for reads, all or nothing for writes."""
+
+    @property
+    def kept_tails(self) -> "KeptTails | None":
+        """What its engine keeps of the index between transactions that read; None in one that may write: what it sees may be taken back."""
 
     def rows(self, sql: str, parameters: Parameters = ()) -> list[Row]:
         """Run one statement and return all of its rows."""
@@ -50,6 +57,7 @@ class Engine(Protocol):
     flavor: Mapping[str, str]
     url: str
     one_writer: bool  # whether one transaction at a time writes, so that many changes are best made in one
+    in_process: bool  # whether statements take the time of this process, so that many at once are no quicker than one after the other
 
     def read(self) -> AbstractContextManager[Tx]:
         """A read transaction: everything in it sees one snapshot."""

@@ -19,6 +19,7 @@ class Joined:
         self.flavor = engine.flavor
         self.url = engine.url
         self.one_writer = engine.one_writer
+        self.in_process = engine.in_process
         self._engine = engine
         self._tx = tx
         self.used = False  # whether the transaction was read or written through here

@@ -79,27 +79,27 @@ def gathered_tail(rows: Sequence[tuple[int, int, int, bytes, bytes, str]]) -> di
     return gathered
 
 
-def find_marks(marks: Marks, terms: Sequence[str]) -> tuple[Ints, Ints]:
-    """Where in *marks* one of *terms* stands, and the index of the term for each such place."""
-    wanted = np.frombuffer(b"".join(map(mark, terms)), MARK)
-    order = np.argsort(wanted)
-    wanted = wanted[order]
-    # Most marks are of no term of the query: a small table leaves few to look up.
-    maybe = np.zeros(1 << _SIEVE_BITS, np.bool_)
-    maybe[_sieve(wanted)] = True
-    places = np.flatnonzero(maybe.take(_sieve(marks)))
-    candidates = marks.take(places)
-    at = np.searchsorted(wanted, candidates)
-    at[at == len(wanted)] = 0
-    sure = np.flatnonzero(wanted.take(at) == candidates)
-    return places.take(sure), order.take(at.take(sure))
-
-
-def _sieve(marks: Marks) -> Ints:
-    """Where each of *marks* stands in the small table."""
+def sieved(marks: Marks) -> Ints:
+    """Where each of *marks* stands in the small table that `find_marks` looks at first."""
     spread = marks * _SIEVE_FACTOR
     spread >>= _SIEVE_SHIFT
     return spread.view(np.int64)  # as it is: unsigned numbers would be converted before they index
+
+
+def find_marks(marks: Marks, sieve: Ints, terms: Sequence[str]) -> tuple[Ints, Ints]:
+    """Where in *marks* one of *terms* stands, and the index of the term for each such place; *sieve* is `sieved` of *marks*."""
+    wanted = np.frombuffer(b"".join(map(mark, terms)), MARK)
+    order = wanted.argsort()
+    wanted = wanted[order]
+    # Most marks are of no term of the query: a small table leaves few to look up.
+    maybe = np.zeros(1 << _SIEVE_BITS, np.bool_)
+    maybe[sieved(wanted)] = True
+    places = maybe.take(sieve).nonzero()[0]
+    candidates = marks.take(places)
+    at = wanted.searchsorted(candidates)
+    at[at == len(wanted)] = 0
+    sure = (wanted.take(at) == candidates).nonzero()[0]
+    return places.take(sure), order.take(at.take(sure))
 
 
 def packed(slot: int, count: int, place: int, length: int) -> int:

@@ -25,6 +25,7 @@ from pegword.core.address import without_password
 from pegword.core.errors import Busy, Damaged, Invalid, PegwordError, ReadOnly, StorageFull, Unavailable
 from pegword.store.engine import Parameters, Row
 from pegword.store.places import Places
+from pegword.store.tails import KeptTails
 
 T = TypeVar("T")
 Connection = psycopg.Connection[Row]
@@ -83,9 +84,10 @@ _RAISED = (psycopg.Error, UnicodeError, OverflowError, struct.error)
 
 
 class PostgresTx:
-    """An open transaction on one connection. *seen* is told every statement, for counting them."""
+    """An open transaction on one connection. *seen* is told every statement, for counting them. *kept_tails*: as in `Tx`."""
 
-    def __init__(self, connection: Connection, seen: Callable[[str], None] | None) -> None:
+    def __init__(self, connection: Connection, seen: Callable[[str], None] | None, kept_tails: KeptTails | None = None) -> None:
+        self.kept_tails = kept_tails
         self._connection = connection
         self._cursor = connection.cursor(binary=True)
         self._seen = seen
@@ -146,6 +148,7 @@ class PostgresEngine:
         "clustered": "WITH (toast_tuple_target = 8160)",  # a full block stays in its row
     }
     one_writer = False
+    in_process = False
 
     def __init__(
         self,
@@ -158,6 +161,7 @@ class PostgresEngine:
         self.url = without_password(url)
         self._seen = seen
         self._writing = threading.local()
+        self._kept_tails = KeptTails()
         self._writers = Places(min(WRITERS_MAX, max(1, connections_max // 2)))
         self._look(url, notice)
         self._pool = ConnectionPool(
@@ -169,7 +173,7 @@ class PostgresEngine:
             max_idle=IDLE_S_MAX,
             timeout=HEAL_WAIT_S,
             reconnect_timeout=1.0,  # who needs a connection asks again, so that a server that is back is found at once
-            configure=_configure,
+            configure=self._configure,
             open=True,
             name="pegword",
         )
@@ -179,7 +183,7 @@ class PostgresEngine:
         """A read transaction on a connection of its own."""
         connection = self._begun(_READ)
         try:
-            yield PostgresTx(connection, self._seen)
+            yield PostgresTx(connection, self._seen, self._kept_tails)
         finally:
             self._give_back(connection)
 
@@ -219,6 +223,11 @@ class PostgresEngine:
     def close(self) -> None:
         """Give back every connection."""
         self._pool.close()
+
+    def _configure(self, connection: Connection) -> None:
+        """Set up a new connection; it may lead to another server than the last one, which does not have all that that one had."""
+        _configure(connection)
+        self._kept_tails.clear()
 
     def _write_once(self, work: Callable[[PostgresTx], T]) -> T:
         connection = self._begun(_WRITE)

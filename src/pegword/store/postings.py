@@ -17,9 +17,9 @@ from pegword.core.caller import Visible
 from pegword.core.errors import Damaged
 from pegword.core.ranking import QUERY_TERMS_MAX, Postings
 from pegword.core.text import Document
-from pegword.store import blocks
+from pegword.store import blocks, tails
 from pegword.store.engine import Row, Tx, among, padded
-from pegword.store.packing import MARK, PLACE_MAX, find_marks, pack_tail, unpack
+from pegword.store.packing import PLACE_MAX, pack_tail, unpack
 
 TAIL_MAX = 128
 NOT_INDEXED = -1  # the slot of a memory that is not, or no longer, in the index
@@ -32,7 +32,7 @@ LEFT_OUT_NAMED_MAX = 200
 TERMS_AT_ONCE = 500  # terms named one by one in a statement
 SCOPES_NAMED_MAX = 500  # scopes named one by one in a statement
 
-_STATISTICS, _TAIL, _DEAD, _MARKED, _FREQUENCY = range(5)
+_STATISTICS, _DEAD, _MARKED, _FREQUENCY = range(4)
 
 _ENTER = f"""
     INSERT INTO ix_scope AS s (scope_key, next_slot, n, words, tail_n, dead_n, version, sitting, sitting_place, sitting_at, analyser)
@@ -65,8 +65,6 @@ _LEAVE = """
 _BLOCKS_OF = "SELECT term, first_slot, postings FROM ix_block WHERE scope_key = ? AND {terms} ORDER BY term, first_slot"
 _ANALYSER = "SELECT analyser FROM ix_scope WHERE scope_key = ?"
 _TERMS = "SELECT DISTINCT term FROM ix_block WHERE scope_key = ?"
-
-_DAMAGED = "the index is damaged; make it again with: pegword reindex --all"
 
 Ints = npt.NDArray[np.int64]
 
@@ -179,43 +177,49 @@ def leave(tx: Tx, scope_key: str, slot: int, length: int, terms: Sequence[str]) 
 
 
 def fetch(tx: Tx, visible: Visible, terms: Sequence[str]) -> Found:
-    """Everything that the index knows of *terms* in the *visible* scopes, in two statements. Raises `Damaged` where it is none."""
+    """Everything that the index knows of *terms* in the *visible* scopes, in two statements, or three where a tail is not kept.
+
+    Raises `Damaged` where it is none.
+    """
     try:
         return _fetch(tx, visible, terms)
     except (TypeError, ValueError, KeyError, OverflowError) as error:  # a number that is none, a scope that there is not
-        raise Damaged(_DAMAGED) from error
+        raise Damaged(tails.DAMAGED) from error
 
 
 def _fetch(tx: Tx, visible: Visible, terms: Sequence[str]) -> Found:
     condition, parameters = within(visible)
-    sql, values = _SCOPES.replace("{visible}", condition), parameters * 4
+    sql, values = _SCOPES.replace("{visible}", condition), parameters * 3
     asked, terms = terms, terms[:QUERY_TERMS_READ_MAX]
     above_cap = len(terms) > QUERY_TERMS_MAX
     if above_cap:
         sql += _FREQUENCIES.replace("{visible}", condition).replace("{terms}", among("term", len(terms)))
         values = [*values, *parameters, *padded(terms)]
-    rows: tuple[list[Row], ...] = ([], [], [], [], [])
+    rows: tuple[list[Row], ...] = ([], [], [], [])
     for row in tx.rows(sql, values) if condition else ():
         rows[row[0]].append(row)
-    for kind in (_STATISTICS, _TAIL):  # an engine gives them in whatever order; answers are to be the same on all
-        rows[kind].sort(key=itemgetter(1, 2))
-    bases, documents = {}, 0
-    for _, key, next_slot, *_ in rows[_STATISTICS]:
+    rows[_STATISTICS].sort(key=itemgetter(1))  # an engine gives them in whatever order; answers are to be the same on all
+    bases, states, folded = {}, {}, []
+    documents = memories = words = 0
+    for _, key, *state in rows[_STATISTICS]:
+        next_slot, n, length, tail_n, dead_n, _, _ = state
         bases[key] = documents
-        documents += next_slot
-    tails = _Tails(rows[_TAIL], bases)
-    tails.search(terms)
+        documents, memories, words = documents + next_slot, memories + n, words + length
+        if tail_n:
+            states[key] = tuple(state)
+        if n + dead_n > tail_n:
+            folded.append(key)
+    newest = tails.tails(tx, states)
+    in_tails = tails.search(newest, bases, terms)
     if above_cap:
-        kept = _rarest(terms, tails.term, {row[1]: int(row[2]) for row in rows[_FREQUENCY]})
+        kept = _rarest(terms, in_tails.term, {row[1]: int(row[2]) for row in rows[_FREQUENCY]})
         terms = [term for i, term in enumerate(terms) if i in kept]
-        tails.search(terms)
+        in_tails = tails.search(newest, bases, terms)
     taken = frozenset(terms)
     left_out = tuple(islice((term for term in asked if term not in taken), LEFT_OUT_NAMED_MAX))
-    folded = [row[1] for row in rows[_STATISTICS] if row[7]]
     in_blocks = _fetch_blocks(tx, folded, condition, parameters, terms)
     dead = np.array([bases[row[1]] + row[2] for row in rows[_DEAD]], np.int64)
-    memories, words = sum(row[3] for row in rows[_STATISTICS]), sum(row[4] for row in rows[_STATISTICS])
-    postings = _joined(in_blocks, bases, {term: i for i, term in enumerate(terms)}, tails, dead, (documents, memories, words))
+    postings = _joined(in_blocks, bases, {term: i for i, term in enumerate(terms)}, in_tails, dead, (documents, memories, words))
     marked = tuple(
         Marked(bases[key] + slot, expires_at, bool(packed & 1), bool(packed & 2), packed >> 2)
         for _, key, slot, expires_at, packed, *_ in rows[_MARKED]
@@ -238,48 +242,15 @@ def within(visible: Visible) -> tuple[str, list[str]]:
 
 
 _SCOPES = """
-    SELECT 0, scope_key, next_slot, n, words, NULL, NULL, n + dead_n - tail_n FROM ix_scope WHERE {visible}
-    UNION ALL SELECT 1, scope_key, slot, place, length, counts, marks, 0 FROM ix_tail WHERE {visible}
-    UNION ALL SELECT 2, scope_key, slot, 0, 0, NULL, NULL, 0 FROM ix_dead WHERE {visible}
-    UNION ALL SELECT 3, scope_key, slot, coalesce(expires_at, 0),
-        4 * updated + CASE WHEN confidence = 0 THEN 1 ELSE 0 END + CASE WHEN priority = 'critical' THEN 2 ELSE 0 END, NULL, NULL, 0
+    SELECT 0, scope_key, next_slot, n, words, tail_n, dead_n, version, sitting_at FROM ix_scope WHERE {visible}
+    UNION ALL SELECT 1, scope_key, slot, 0, 0, 0, 0, 0, 0 FROM ix_dead WHERE {visible}
+    UNION ALL SELECT 2, scope_key, slot, coalesce(expires_at, 0),
+        4 * updated + CASE WHEN confidence = 0 THEN 1 ELSE 0 END + CASE WHEN priority = 'critical' THEN 2 ELSE 0 END, 0, 0, 0, 0
         FROM structured_memories
         WHERE {visible} AND (expires_at IS NOT NULL OR confidence = 0 OR priority = 'critical')
 """
 _BLOCKS = "SELECT scope_key, term, first_slot, n, postings FROM ix_block WHERE "
-_FREQUENCIES = (
-    " UNION ALL SELECT 4, term, CAST(sum(n) AS BIGINT), 0, 0, NULL, NULL, 0 FROM ix_block WHERE {visible} AND {terms} GROUP BY term"
-)
-
-
-class _Tails:
-    """The tail rows of the visible scopes, searched all at once."""
-
-    def __init__(self, rows: Sequence[Row], bases: Mapping[str, int]) -> None:
-        self.term = self.document = self.count = self.place = self.length = np.zeros(0, np.int64)
-        self._rows = rows
-        self._bases = bases
-
-    def search(self, terms: Sequence[str]) -> None:
-        """Find the postings of *terms*: the term of each, and its document, count, place and length, by term and slot."""
-        if not self._rows or not terms:
-            return
-        _, keys, slots, places, lengths, counts, marks, _ = zip(*self._rows, strict=True)
-        try:
-            every_mark, every_count = b"".join(marks), b"".join(counts)
-        except TypeError:
-            raise Damaged(_DAMAGED) from None
-        if len(every_mark) != MARK.itemsize * len(every_count):
-            raise Damaged(_DAMAGED)
-        hits, term = find_marks(np.frombuffer(every_mark, MARK), terms)
-        ends = np.cumsum(np.fromiter(map(len, counts), np.int64, len(counts)))
-        order = np.argsort(term, kind="stable")
-        hits, self.term = hits[order], term[order]
-        row = np.searchsorted(ends, hits, side="right")
-        self.document = (np.array(slots, np.int64) + np.array([self._bases[key] for key in keys], np.int64))[row]
-        self.count = np.frombuffer(every_count, np.uint8)[hits].astype(np.int64)
-        self.place = np.array(places, np.int64)[row]
-        self.length = np.array(lengths, np.int64)[row]
+_FREQUENCIES = " UNION ALL SELECT 3, term, CAST(sum(n) AS BIGINT), 0, 0, 0, 0, 0, 0 FROM ix_block WHERE {visible} AND {terms} GROUP BY term"
 
 
 def _fetch_blocks(tx: Tx, folded: Sequence[str], condition: str, parameters: Sequence[str], terms: Sequence[str]) -> list[Row]:
@@ -297,7 +268,12 @@ def _fetch_blocks(tx: Tx, folded: Sequence[str], condition: str, parameters: Seq
 
 
 def _joined(
-    in_blocks: Sequence[Row], bases: Mapping[str, int], index: Mapping[str, int], tails: _Tails, dead: Ints, totals: tuple[int, int, int]
+    in_blocks: Sequence[Row],
+    bases: Mapping[str, int],
+    index: Mapping[str, int],
+    in_tails: tails.InTails,
+    dead: Ints,
+    totals: tuple[int, int, int],
 ) -> Postings:
     """Blocks and tails as one set of columns without the *dead*; *totals* are documents, memories and words.
 
@@ -306,9 +282,9 @@ def _joined(
     packed = unpack(b"".join([row[4] for row in in_blocks]))
     sizes = [row[3] for row in in_blocks]
     if len(packed) != sum(sizes):
-        raise Damaged(_DAMAGED)
+        raise Damaged(tails.DAMAGED)
     fixed = len(packed)
-    size = fixed + len(tails.term)
+    size = fixed + len(in_tails.term)
     term, document = np.empty(size, np.int64), np.empty(size, np.int64)
     count, length, place = np.empty(size), np.empty(size), np.empty(size, np.int64)
     term[:fixed] = np.repeat(np.array([index[row[1]] for row in in_blocks], np.int64), sizes)
@@ -316,11 +292,11 @@ def _joined(
     if len(bases) > 1:
         document[:fixed] += np.repeat(np.array([bases[row[0]] for row in in_blocks], np.int64), sizes)
     if fixed and document[:fixed].max() >= totals[0]:
-        raise Damaged(_DAMAGED)
+        raise Damaged(tails.DAMAGED)
     for column, name in ((count, "count"), (length, "length"), (place, "place")):
         column[:fixed] = packed[name]
-        column[fixed:] = getattr(tails, name)
-    term[fixed:], document[fixed:] = tails.term, tails.document
+        column[fixed:] = getattr(in_tails, name)
+    term[fixed:], document[fixed:] = in_tails.term, in_tails.document
     if len(dead) and fixed:
         alive = np.flatnonzero(~np.isin(document, dead))
         term, document, place = term.take(alive), document.take(alive), place.take(alive)

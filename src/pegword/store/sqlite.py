@@ -17,6 +17,7 @@ import apsw
 from pegword.core.errors import Busy, Damaged, DiskFailed, PegwordError, ReadOnly, Unavailable
 from pegword.store.engine import Parameters, Row
 from pegword.store.sqlite_file import APPLICATION_ID, RAISED, SqliteFile, Use, meaning, meant
+from pegword.store.tails import KeptTails
 
 T = TypeVar("T")
 
@@ -29,9 +30,10 @@ DISK_REST_S = 5.0
 
 
 class SqliteTx:
-    """An open transaction on one connection. *seen* is told every statement, for counting them."""
+    """An open transaction on one connection. *seen* is told every statement, for counting them. *kept_tails*: as in `Tx`."""
 
-    def __init__(self, connection: apsw.Connection, seen: Callable[[str], None] | None) -> None:
+    def __init__(self, connection: apsw.Connection, seen: Callable[[str], None] | None, kept_tails: KeptTails | None = None) -> None:
+        self.kept_tails = kept_tails
         self._connection = connection
         self._seen = seen
 
@@ -107,6 +109,7 @@ class SqliteEngine:
 
     flavor: Mapping[str, str] = {"blob": "BLOB", "bytewise": "", "clustered": "WITHOUT ROWID"}
     one_writer = True
+    in_process = True
 
     def __init__(
         self,
@@ -123,6 +126,7 @@ class SqliteEngine:
         self.url = f"sqlite://{path.absolute()}"
         self._seen = seen
         self._readers: deque[apsw.Connection] = deque()
+        self._kept_tails = KeptTails()
         self._waiting: deque[_Job] = deque()
         self._line = threading.Lock()  # held for moments, around the line of those who wait and who leads them
         self._led = False
@@ -148,7 +152,7 @@ class SqliteEngine:
         try:
             with meaning(connection):
                 connection.execute("BEGIN")
-                yield SqliteTx(connection, self._seen)
+                yield SqliteTx(connection, self._seen, self._kept_tails)
         except DiskFailed:
             keep = False
             raise

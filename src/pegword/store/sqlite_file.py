@@ -122,9 +122,11 @@ class SqliteFile:
 
     def unchanging(self) -> bool:
         """Whether nobody changes the file: it lies where nothing can be written beside it, and no process has a log open."""
+        if not self.read_only:
+            return False
         looked_at = self._use is Use.LOOK and self.journal == "wal"
         still = self._use is Use.FROZEN or looked_at or not os.access(self.path.parent, os.W_OK)
-        return self.read_only and still and not Path(f"{self.path}-wal").exists()
+        return still and not Path(f"{self.path}-wal").exists()
 
     def check(self) -> None:
         """Refuse to go on when the path leads to another file than the one that was opened: what is saved there would be lost."""
