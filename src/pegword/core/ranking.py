@@ -139,7 +139,9 @@ def rank(
 
 def term_scores(postings: Postings, ranked: Ranked, documents: Ints) -> dict[int, list[tuple[int, float]]]:
     """What each term gives to the BM25 of each of *documents*: the index of the term, and its part of the sum."""
-    here = np.flatnonzero(np.isin(postings.document, documents))
+    wanted = np.zeros(postings.documents, np.bool_)
+    wanted[documents] = True
+    here = wanted.take(postings.document).nonzero()[0]
     terms = postings.term[here]
     weights = _weights(postings, postings.count[here], postings.length[here], ranked.idf[terms])
     scores: dict[int, list[tuple[int, float]]] = {document: [] for document in documents.tolist()}

@@ -5,6 +5,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
+import msgspec
+
 from pegword.core import render
 from pegword.core.caller import Caller, Scope, Visible
 from pegword.core.errors import Damaged, NotFound
@@ -15,7 +17,6 @@ from pegword.services.finding import NOT_RANKED, Findings
 from pegword.store import memory_rows, receipt_rows
 from pegword.store.engine import Tx
 
-_JSON = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 CONSIDERED_MAX = 20  # candidates that a receipt keeps
 KEPT_US = 7 * 24 * 3_600 * 1_000_000
 _CHOSEN = ("critical", "newest", "relevant")
@@ -250,4 +251,4 @@ def _note(then: Version, scope: Scope, caller: Caller, body: Mapping[str, Any]) 
 
 
 def _dumped(value: Any) -> str:
-    return _JSON.encode(value)
+    return msgspec.json.encode(value).decode()

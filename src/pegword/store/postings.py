@@ -183,7 +183,7 @@ def fetch(tx: Tx, visible: Visible, terms: Sequence[str]) -> Found:
     """
     try:
         return _fetch(tx, visible, terms)
-    except (TypeError, ValueError, KeyError, OverflowError) as error:  # a number that is none, a scope that there is not
+    except (TypeError, ValueError, LookupError, OverflowError) as error:  # a number that is none, a scope that there is not
         raise Damaged(tails.DAMAGED) from error
 
 
@@ -298,7 +298,9 @@ def _joined(
         column[fixed:] = getattr(in_tails, name)
     term[fixed:], document[fixed:] = in_tails.term, in_tails.document
     if len(dead) and fixed:
-        alive = np.flatnonzero(~np.isin(document, dead))
+        lives = np.ones(totals[0], np.bool_)
+        lives[dead[(dead >= 0) & (dead < totals[0])]] = False  # what lies beyond was altered on disk
+        alive = lives.take(document).nonzero()[0]
         term, document, place = term.take(alive), document.take(alive), place.take(alive)
         count, length = count.take(alive), length.take(alive)
     return Postings(term, document, count, place, length, *totals)
