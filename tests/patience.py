@@ -19,6 +19,15 @@ def until(condition: Callable[[], bool], patience_s: float = PATIENCE_S) -> None
         time.sleep(0.005)
 
 
+def comes_to(condition: Callable[[], bool], patience_s: float = PATIENCE_S / 2) -> bool:
+    """Whether *condition* holds now or later."""
+    try:
+        until(condition, patience_s)
+    except AssertionError:
+        return False
+    return True
+
+
 class Port:
     """A port of this machine for a server that is started later: until `free`, nobody who asks for any port is given it.
 

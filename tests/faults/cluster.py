@@ -17,7 +17,7 @@ from typing import Any
 
 import psycopg
 
-from tests.faults.ledger import free_port
+from tests.patience import Port
 
 START_S_MAX = 60.0
 # A commit that does not wait for the disk is written down by a clock: a slow one, so that what a commit promises is not kept by chance.
@@ -30,7 +30,8 @@ class Cluster:
     def __init__(self, folder: Path) -> None:
         self._user, self._binaries = _prepared()
         self._data = folder / "data"
-        self.port = free_port()
+        self._reserved = Port()
+        self.port = self._reserved.number
         if self._user:
             shutil.chown(folder, self._user)
         self._run("initdb", "-U", "postgres", "-A", "trust", "-E", "UTF8", "--no-locale", "-D", str(self._data))
@@ -70,6 +71,10 @@ class Cluster:
         until = time.monotonic() + START_S_MAX
         while Path(f"/proc/{pid}").exists() and time.monotonic() < until:
             time.sleep(0.01)
+
+    def free(self) -> None:
+        """Let others have its port."""
+        self._reserved.free()
 
     def empty(self) -> None:
         """A database without anything in it."""
@@ -128,6 +133,7 @@ def cluster() -> Iterator[Cluster]:
         finally:
             with contextlib.suppress(subprocess.CalledProcessError):
                 made.end("immediate")
+            made.free()
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 

@@ -5,7 +5,6 @@ import json
 import os
 import random
 import signal
-import socket
 import subprocess
 import sys
 import threading
@@ -16,7 +15,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-START_S_MAX = 60.0
+from tests.patience import PATIENCE_S, Port
+
+START_S_MAX = 120.0
 NAMES_MAX = 300  # of one writer: under load for long, a store stays as large
 PYTHON = sys.executable
 SERVE = (PYTHON, "-m", "pegword", "serve")
@@ -42,6 +43,10 @@ class Ledger:
         """How many writes were answered one of *statuses*; writers may be at work."""
         return sum(number for (status, _), number in dict(self.statuses).items() if status in statuses)
 
+    def open(self) -> int:
+        """Of how many names a change was asked for and has no answer yet, or is in doubt; writers may be at work."""
+        return sum(bool(contents) for contents in list(self.intended.values()))
+
     def lost(self, stored: dict[str, str]) -> list[str]:
         """What *stored* (content by name) shows otherwise than it was answered. What is in doubt may be there or not; what was refused may
         not."""
@@ -58,7 +63,8 @@ class Server:
     """A server process on a port of its own. *command* gets ``--database``, ``--host`` and ``--port`` appended."""
 
     def __init__(self, command: Sequence[str], database: str, home: Path, **more: Any) -> None:
-        self.port = free_port()
+        self._reserved = Port()
+        self.port = self._reserved.number
         self.process = subprocess.Popen(
             [*command, "--database", database, "--host", "127.0.0.1", "--port", str(self.port)],
             stdout=subprocess.DEVNULL,
@@ -89,8 +95,9 @@ class Server:
 
     def ended(self) -> int:
         """Wait for the process to end; its exit code."""
-        code = self.process.wait(30)
-        self._reader.join(10)
+        code = self.process.wait(PATIENCE_S)
+        self._reader.join(PATIENCE_S)
+        self._reserved.free()
         assert self.process.stderr is not None
         self.process.stderr.close()
         return code
@@ -110,9 +117,11 @@ class Server:
         raise AssertionError("the server did not answer")
 
 
-def ask(port: int, method: str, path: str, body: Any = None, token: str = "", timeout_s: float = 30) -> tuple[int, Any, dict[str, str]]:
+def ask(
+    port: int, method: str, path: str, body: Any = None, token: str = "", patience_s: float = PATIENCE_S
+) -> tuple[int, Any, dict[str, str]]:
     """One request on a connection of its own: status, parsed body, headers in lower case."""
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=timeout_s)
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=patience_s)
     try:
         connection.request(method, path, None if body is None else json.dumps(body), _headers(token))
         with connection.getresponse() as response:
@@ -127,7 +136,7 @@ class Writer(threading.Thread):
     def __init__(self, number: int, port: int, token: str, ledger: Ledger, seed: int, stop: threading.Event | None = None) -> None:
         super().__init__(daemon=True)
         self.number = number
-        self._connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
+        self._connection = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE_S)
         self._token = token
         self._ledger = ledger
         self._random = random.Random(f"{seed}-{number}")
@@ -204,7 +213,7 @@ def writers(count: int, port: int, token: str, ledger: Ledger, seed: int, stop: 
     return threads
 
 
-def joined(threads: Sequence[threading.Thread], patience_s: float = 60) -> None:
+def joined(threads: Sequence[threading.Thread], patience_s: float = 2 * PATIENCE_S) -> None:
     """Wait for all of *threads*."""
     until = time.monotonic() + patience_s
     for thread in threads:
@@ -214,10 +223,3 @@ def joined(threads: Sequence[threading.Thread], patience_s: float = 60) -> None:
 
 def _headers(token: str) -> dict[str, str]:
     return {"Content-Type": "application/json", **({"Authorization": f"Bearer {token}"} if token else {})}
-
-
-def free_port() -> int:
-    """A port that nobody listens on."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, ClassVar
 
-from pegword.core.errors import Busy
+from pegword.core.errors import Busy, ReadOnly
 from pegword.store.sqlite import SqliteEngine, SqliteTx, _Job
 
 
@@ -28,7 +28,7 @@ class HastySqlite(SqliteEngine):
 class TardySqlite(SqliteEngine):
     """Answers before it commits: a clock commits for all."""
 
-    haste_s = 0.05
+    haste_s = 0.5
 
     def write(self, work: Callable[[SqliteTx], Any]) -> Any:
         with self._writing:
@@ -45,9 +45,9 @@ class TardySqlite(SqliteEngine):
 
 
 class SleepySqlite(TardySqlite):
-    """Takes longer for it than the server takes to end."""
+    """Takes longer for it than any server takes to end."""
 
-    haste_s = 5.0
+    haste_s = 1_000.0
 
 
 class ForgetfulSqlite(SqliteEngine):
@@ -62,6 +62,16 @@ class CheerfulSqlite(SqliteEngine):
 
     def _undo(self, error: BaseException, committing: bool) -> Any:
         super()._undo(error, committing)
+
+
+class ConfusedSqlite(SqliteEngine):
+    """Takes a file that may only be read for an accident."""
+
+    def write(self, work: Callable[[SqliteTx], Any]) -> Any:
+        try:
+            return super().write(work)
+        except ReadOnly as error:
+            raise RuntimeError("this cannot be") from error
 
 
 class SelfishSqlite(SqliteEngine):

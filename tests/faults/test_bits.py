@@ -7,6 +7,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
+import apsw
 import pytest
 
 from pegword.assembly import open_services
@@ -15,7 +16,7 @@ from pegword.core.errors import PegwordError
 from pegword.core.memory import Memory, Version
 from pegword.services.bundle import Services
 from pegword.settings import load
-from pegword.store import memory_rows
+from pegword.store import memory_rows, sqlite_file
 from tests.faults.dying import fill
 from tests.faults.harness import PATIENCE_S, Tally, how_many
 from tests.faults.test_disk import as_a_kill_leaves_it
@@ -155,6 +156,14 @@ def test_a_store_that_does_not_look_at_its_hashes_is_caught(
 
 def test_a_file_that_was_cut_is_refused_or_read_as_far_as_it_is_whole(folder: Path, original: tuple[Path, set[object]]) -> None:
     damage(Tally("a file cut off"), folder, original, CUTS, cut).hold()
+
+
+def test_a_store_that_takes_a_file_that_was_cut_for_an_accident_is_caught(
+    folder: Path, original: tuple[Path, set[object]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What SQLite says of such a file means nothing to it."""
+    monkeypatch.setattr(sqlite_file, "_MEANING", tuple(row for row in sqlite_file._MEANING if row[0] is not apsw.CorruptError))
+    damage(Tally("a file cut off, not understood"), folder, original, 15, cut).catch()
 
 
 @pytest.mark.parametrize(("suffix", "loses"), [("-shm", False), ("-wal", True)])

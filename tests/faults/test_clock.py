@@ -40,14 +40,14 @@ def live_through_jumps(tally: Tally, fresh: Callable[[], Path | str], chance: ra
     services = open_services(database, load(environment={}), clock=clock)
     lasting: dict[str, str] = {}
     wrong: list[str] = []
-    for number in range(JUMPS_A_LIFE):
+    for number, jump in enumerate(chance.sample(list(JUMPS.values()), JUMPS_A_LIFE)):  # each of them once
         for each in range(3):
             name, mark = f"lasting{number}_{each}", f"y{chance.getrandbits(40):x}"
             expires = START + chance.randrange(2, 20) * 24 * HOUR_S * 1_000_000
             services.memories.save(CALLER, Draft(name, f"it lasts for days {mark}", SCOPES[each], tags=("day",), expires_at=expires))
             lasting[name] = mark
         take_steps(services, asked, chance, 12)
-        clock.now = chance.choice(list(JUMPS.values()))(clock.now)
+        clock.now = jump(clock.now)
         take_steps(services, asked, chance, 4)
         services.housekeeper.sweep()
         wrong += odd_times(services)

@@ -1,7 +1,6 @@
 """A server that is asked to end: it takes no more, finishes what it has, and keeps what it answered; asked twice, it ends at once."""
 
 import signal
-import socket
 import threading
 import time
 from collections.abc import Sequence
@@ -12,14 +11,14 @@ import pytest
 from pegword.http.server import DRAIN_S
 from tests.faults.harness import PATIENCE_S, Tally, how_many
 from tests.faults.ledger import PYTHON, SERVE, Ledger, Server, joined, writers
-from tests.faults.test_disk import until
 from tests.faults.test_kill import token as token
 from tests.faults.work import look
+from tests.patience import takes_connections, until
 from tests.stored import held
 
 ENDS = how_many("ENDS", 5)
 WRITERS = 16
-SLACK_S = 10.0
+SLACK_S = 20.0  # a slow machine's
 
 pytestmark = pytest.mark.timeout(PATIENCE_S)
 
@@ -31,7 +30,9 @@ def end_under_load(tally: Tally, command: Sequence[str], folder: Path, token: st
         server = Server(command, f"sqlite:///{database}", folder)
         before = ledger.answers
         threads = writers(WRITERS, server.port, token, ledger, chance.randrange(1 << 30))
-        time.sleep(chance.uniform(0.1, 0.6))
+        wanted = before + chance.randrange(WRITERS, 20 * WRITERS)
+        until(lambda wanted=wanted: ledger.answers >= wanted)  # type: ignore[misc]
+        time.sleep(chance.uniform(0, 0.02))
         began = time.monotonic()
         code = server.stop()
         took = time.monotonic() - began
@@ -57,34 +58,34 @@ def test_a_server_that_ends_before_its_commits_is_caught(folder: Path, token: st
     end_under_load(Tally("SIGTERM, answer before commit"), command, folder, token, 3).catch()
 
 
-def test_a_server_that_ends_takes_no_connections_and_a_second_signal_ends_it_at_once(folder: Path, token: str) -> None:
-    """While it waits for saves that wait for somebody's lock, nobody new is let in; the second SIGTERM waits for nothing, and loses nothing
-    that was answered."""
-    tally, ledger, database, stop = Tally("a second SIGTERM"), Ledger(), folder / "pegword.db", threading.Event()
-    server = Server(SERVE, f"sqlite:///{database}", folder)
+def end_twice(tally: Tally, command: Sequence[str], folder: Path, token: str) -> Tally:
+    """Ask a server to end whose writers all wait for somebody's lock, and ask again when it lets nobody in any more."""
+    ledger, database, stop = Ledger(), folder / "pegword.db", threading.Event()
+    server = Server(command, f"sqlite:///{database}", folder)
     threads = writers(WRITERS, server.port, token, ledger, 1, stop)
     until(lambda: ledger.answers > 50)
     with held(database):
-        time.sleep(0.5)  # now every writer waits for the lock
+        until(lambda: ledger.open() >= WRITERS)
         server.process.send_signal(signal.SIGTERM)
-        until(lambda: not _takes_connections(server.port), 10)
+        until(lambda: not takes_connections(server.port))
         still_there = server.process.poll() is None
-        began = time.monotonic()
         server.process.send_signal(signal.SIGTERM)
         code = server.ended()
-        took = time.monotonic() - began
     stop.set()
     joined(threads)
     found, wrong = look(database)
     wrong += [] if still_there else ["it ended without waiting for its writers"]
-    wrong += [] if code == -signal.SIGTERM and took < 2 else [f"it ended with {code} after {took:.1f} s"]
+    wrong += [] if code == -signal.SIGTERM else [f"it ended with {code}, and so not by the second signal"]
     tally.book(acknowledged=ledger.answers, lost=ledger.lost({name: text for (_, name), text in found.items()}), wrong=wrong + ledger.wrong)
-    tally.hold()
+    return tally
 
 
-def _takes_connections(port: int) -> bool:
-    try:
-        socket.create_connection(("127.0.0.1", port), timeout=1).close()
-    except OSError:
-        return False
-    return True
+def test_a_server_that_ends_takes_no_connections_and_a_second_signal_ends_it_at_once(folder: Path, token: str) -> None:
+    """While it waits for saves that wait for somebody's lock, nobody new is let in; the second SIGTERM waits for nothing, and loses nothing
+    that was answered."""
+    end_twice(Tally("a second SIGTERM"), SERVE, folder, token).hold()
+
+
+def test_a_server_that_waits_on_when_it_is_asked_twice_is_caught(folder: Path, token: str) -> None:
+    command = [PYTHON, "-m", "tests.faults.serving", "patient-server", "serve"]
+    end_twice(Tally("a second SIGTERM, passed over"), command, folder, token).catch()

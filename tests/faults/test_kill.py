@@ -18,6 +18,8 @@ from tests.faults.disk import Disk
 from tests.faults.harness import PATIENCE_S, Tally, how_many
 from tests.faults.ledger import PYTHON, SERVE, Ledger, Server, joined, writers
 from tests.faults.work import Asked, look
+from tests.patience import PATIENCE_S as ENOUGH_S
+from tests.patience import until
 from tests.store.test_index import small_index as small_index
 
 KILLS = how_many("KILLS", 20)
@@ -49,7 +51,9 @@ def crash_rounds(tally: Tally, command: Sequence[str], folder: Path, token: str,
         tally.notes["slowest start s"] = round(max(tally.notes.get("slowest start s", 0), time.monotonic() - began), 2)
         before = ledger.answers
         threads = writers(WRITERS, server.port, token, ledger, chance.randrange(1 << 30))
-        time.sleep(chance.uniform(0.05, 0.6))
+        wanted = before + chance.randrange(WRITERS + 4, 20 * WRITERS)
+        until(lambda wanted=wanted: ledger.answers >= wanted)  # type: ignore[misc]
+        time.sleep(chance.uniform(0, 0.02))
         server.kill()
         joined(threads)
         looked = number == rounds - 1 or number % 10 == 9
@@ -86,7 +90,7 @@ def die(forks: Any, target: Any, *arguments: Any) -> bool:
     """Whether a process that does this was killed on the way; False when it came to its end."""
     process = forks.Process(target=target, args=arguments)
     process.start()
-    process.join(60)
+    process.join(ENOUGH_S)
     code = process.exitcode
     process.close()
     assert code in (0, -9), f"the process ended with {code}"
@@ -114,7 +118,7 @@ def test_what_was_acknowledged_is_there_after_a_kill_at_any_action(folder: Path,
 
 @pytest.mark.usefixtures("small_index")
 def test_a_store_that_answers_before_it_commits_is_caught(folder: Path, forks: Any) -> None:
-    kill_writing(Tally("kill -9 at an action, answer before commit"), forks, folder, dying.die_after_answering, 12).catch()
+    kill_writing(Tally("kill -9 at an action, answer before commit"), forks, folder, dying.die_after_answering, 24).catch()
 
 
 @pytest.fixture

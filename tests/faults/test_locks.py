@@ -9,24 +9,27 @@ from pathlib import Path
 import pytest
 
 from pegword.core.errors import Busy, ReadOnly
+from pegword.http import app
 from pegword.http.app import WRITE_WAIT_S
 from pegword.services.bundle import Services
+from pegword.store import sqlite_file
 from pegword.store.sqlite import SqliteEngine, SqliteTx
 from pegword.store.sqlite_file import BUSY_WAIT_MS
 from tests.faults.harness import PATIENCE_S, Tally, how_many
 from tests.faults.ledger import PYTHON, SERVE, Ledger, Server, ask, joined, writers
 from tests.faults.mutants import DeferredSqlite, SelfishSqlite
-from tests.faults.test_disk import until
 from tests.faults.work import look, open_on
+from tests.patience import until
+from tests.stored import held
 from tests.wire.conftest import Site
-from tests.wire.test_waiting import held
 
 LONG_S = how_many("LOCK_S", 12)  # as long as it takes that somebody has waited in the line in vain
 CLIENTS = 60  # more than there are threads for writers
 PROCESSES = 4
 SAVES = how_many("SAVES_A_PROCESS", 500)
 NAMES = 200
-SLACK_S = 5.0  # a slow machine's
+SLACK_S = 15.0  # a slow machine's
+READ_S_MAX = BUSY_WAIT_MS / 1_000  # what has waited for the lock takes longer
 
 pytestmark = pytest.mark.timeout(PATIENCE_S)
 
@@ -64,9 +67,16 @@ def saves(
     return threads
 
 
-def test_all_saves_succeed_that_wait_for_a_lock_held_for_three_seconds(folder: Path, site: Site) -> None:
-    """Nobody hears of it; it took a little longer."""
+def test_all_saves_succeed_that_wait_for_a_lock_held_for_three_seconds(
+    folder: Path, serve: Callable[[Services], Site], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nobody hears of it; it took a little longer. A machine that is slow must not make more than three seconds of it, so both waits are
+    longer here than they are: what they are is more than three."""
+    assert min(BUSY_WAIT_MS / 1_000, WRITE_WAIT_S) > 3
+    monkeypatch.setattr(sqlite_file, "BUSY_WAIT_MS", PATIENCE_S * 1_000)
+    monkeypatch.setattr(app, "WRITE_WAIT_S", PATIENCE_S)
     tally, ledger, stop = Tally("a foreign lock held for 3 s"), Ledger(), threading.Event()
+    site = serve(open_on(folder / "pegword.db", ""))
     token = site.token("alice")
     with held(folder / "pegword.db"):
         threads = saves(site.port, token, ledger, [], stop, 1)
@@ -91,7 +101,7 @@ def test_a_lock_held_for_long_is_answered_within_the_deadline_and_reads_go_on(fo
     with held(folder / "pegword.db"):
         threads = saves(site.port, token, ledger, answers, stop, 2)
         ends = time.monotonic() + LONG_S
-        while time.monotonic() < ends:
+        while time.monotonic() < ends or len(answers) < CLIENTS:
             for path, as_whom in (("/livez", ""), ("/v1/api/memories", token)):
                 began = time.monotonic()
                 status, _, _ = ask(site.port, "GET", path, token=as_whom)
@@ -104,7 +114,7 @@ def test_a_lock_held_for_long_is_answered_within_the_deadline_and_reads_go_on(fo
     found, wrong = look(folder / "pegword.db")
     found.pop(("g", "after"), None)
     wrong += ledger.wrong
-    wrong += [f"{path} answered {status} after {took:.2f} s" for path, took, status in quick if status != 200 or took > 2]
+    wrong += [f"{path} answered {status} after {took:.2f} s" for path, took, status in quick if status != 200 or took > READ_S_MAX]
     deadline = BUSY_WAIT_MS / 1_000 + WRITE_WAIT_S + SLACK_S
     wrong += [f"a save was answered {status} {code} after {took:.1f} s" for took, status, code in answers if took > deadline]
     tally.notes = {"refused": refused, "slowest answer s": round(max(took for took, _, _ in answers), 1)}
@@ -115,19 +125,23 @@ def test_a_lock_held_for_long_is_answered_within_the_deadline_and_reads_go_on(fo
     assert refused >= CLIENTS
 
 
-def slowest_refusal(path: Path, kind: type[SqliteEngine]) -> float:
-    """How long the slowest of eight writers waits that come again while somebody else holds the lock, and wait for it 0.3 s each."""
-    engine = kind(path)
+def most_waits(path: Path, kind: type[SqliteEngine]) -> int:
+    """Eight writers come while somebody else holds the lock, and come again: how many waits for the lock have begun at most between a
+    writer's question and its answer."""
+    engine, begun, gate = kind(path), [], threading.Barrier(8)
     engine.write(lambda tx: tx.run("CREATE TABLE t (x)"))
     engine._writer.set_busy_timeout(300)
-    took: list[float] = []
+    begin = engine._begin
+    engine._begin = lambda: (begun.append(1), begin())[1]  # type: ignore[method-assign, func-returns-value]
+    waits: list[int] = []
 
     def client() -> None:
+        gate.wait(PATIENCE_S)
         for _ in range(2):
-            began = time.monotonic()
+            before = len(begun)
             with pytest.raises(Busy):
                 engine.write(lambda tx: tx.run("INSERT INTO t VALUES (1)"))
-            took.append(time.monotonic() - began)
+            waits.append(len(begun) - before)
 
     with held(path):
         threads = [threading.Thread(target=client) for _ in range(8)]
@@ -135,15 +149,15 @@ def slowest_refusal(path: Path, kind: type[SqliteEngine]) -> float:
             thread.start()
         joined(threads)
     engine.close()
-    assert 16 == len(took)
-    return max(took)
+    assert 16 == len(waits)
+    return max(waits)
 
 
 def test_those_who_have_their_answer_do_not_stand_behind_those_who_still_wait(folder: Path) -> None:
     """While the lock is held, new writers come as others are refused: each is answered after the rest of one wait and the whole of the
     next at most. Where everybody waits alone, it is caught."""
-    assert slowest_refusal(folder / "together.db", SqliteEngine) < 1.5
-    assert slowest_refusal(folder / "alone.db", SelfishSqlite) > 1.5
+    assert most_waits(folder / "together.db", SqliteEngine) <= 2
+    assert most_waits(folder / "alone.db", SelfishSqlite) > 2
 
 
 def many_servers(tally: Tally, folder: Path, command: Sequence[str], saves: int) -> None:
@@ -211,12 +225,14 @@ def read_then_write(folder: Path, kind: type[SqliteEngine]) -> list[str]:
     mine.write(lambda tx: tx.run("CREATE TABLE t (x)"))
     mine._writer.set_busy_timeout(5_000)
     wrong: list[str] = []
+    stopped = threading.Event()
+    other._writer.set_busy_handler(lambda _: stopped.set() or time.sleep(0.005) or True)
     between = threading.Thread(target=lambda: other.write(lambda tx: tx.run("INSERT INTO t VALUES (1)")))
 
     def work(tx: SqliteTx) -> None:
         tx.rows("SELECT count(*) FROM t")
         between.start()
-        between.join(0.3)
+        until(lambda: stopped.is_set() or not between.is_alive())  # it stands before the lock, or has written
         tx.run("INSERT INTO t VALUES (2)")
 
     try:

@@ -16,6 +16,8 @@ from pegword.settings import load
 from tests.conftest import url_of
 from tests.faults.harness import ENGINE_SHOWN, PATIENCE_S, Tally, how_many
 from tests.faults.ledger import PYTHON, SERVE, Server
+from tests.patience import PATIENCE_S as ENOUGH_S
+from tests.patience import until
 
 KILLS = how_many("KILLS_UNDER_KEYS", 6)
 WRITERS = 8
@@ -37,7 +39,7 @@ class Client:
 
     def write(self, port: int, *, whole: bool = False) -> None:
         """Save until the server is gone, or, when *whole*, until nothing is without an answer."""
-        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=ENOUGH_S)
         with contextlib.closing(connection), contextlib.suppress(OSError, http.client.HTTPException):
             while not whole or self.answered < self.requests:
                 self.next(connection)
@@ -72,10 +74,12 @@ def killed(tally: Tally, command: Sequence[str], database: Path | str, home: Pat
         threads = [threading.Thread(target=client.write, args=(server.port,), daemon=True) for client in clients]
         for thread in threads:
             thread.start()
-        time.sleep(chance.uniform(0.2, 0.6))
+        wanted = before + chance.randrange(WRITERS, 4 * WRITERS)
+        until(lambda wanted=wanted: sum(client.answered for client in clients) >= wanted)  # type: ignore[misc]
+        time.sleep(chance.uniform(0, 0.02))
         server.kill()
         for thread in threads:
-            thread.join(30)
+            thread.join(ENOUGH_S)
         _book(tally, clients, before)
     before = sum(client.answered for client in clients)
     server = Server(command, url_of(database), home)
