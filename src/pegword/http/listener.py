@@ -7,15 +7,12 @@ import weakref
 from errno import EMFILE, ENFILE
 from typing import Any
 
-from pegword.http.failures import Overloaded
-from pegword.http.protocol import written
+from pegword.http.protocol import turn_away
 
 CONNECTIONS_MAX = 10_000
 CONNECTIONS_MIN = 8
 FILES_OF_OURS = 40  # that a process opens beside its connections: the database and its log, on as many threads as read
 FULL_REST_S = 1.0
-
-_FULL = written(Overloaded("as many connections are open as may be; try again", retry_after_s=1))
 
 
 def connections_max() -> int:
@@ -29,7 +26,8 @@ def connections_max() -> int:
 class Listener(socket.socket):
     """A listening socket. Whoever comes when there are *count* connections hears that it is full, and is hung up on.
 
-    A process that can open no file any more could accept nobody, and could not read its database either.
+    A process that can open no file any more could accept nobody, and could not read its database either. An event loop that takes
+    connections by itself, as uvloop does, never asks here: there `Protocol` counts.
     """
 
     def __init__(self, *args: Any, count: int, **more: Any) -> None:
@@ -49,20 +47,7 @@ class Listener(socket.socket):
                 self._rest_until = time.monotonic() + FULL_REST_S / 2
             raise
         if len(self._taken) >= self._count and sum(taken.fileno() >= 0 for taken in self._taken) >= self._count:
-            _refuse(connection)
+            turn_away(connection)
             raise BlockingIOError
         self._taken.add(connection)
         return connection, address
-
-
-def _refuse(connection: socket.socket) -> None:
-    """Say why, if that can be done without waiting, and hang up."""
-    try:
-        connection.setblocking(False)
-        connection.send(_FULL)
-        connection.shutdown(socket.SHUT_WR)
-        connection.recv(1 << 16)  # what was asked: unread, it would take the answer with it
-    except OSError:
-        pass
-    finally:
-        connection.close()

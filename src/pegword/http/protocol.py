@@ -4,7 +4,10 @@ uvicorn itself bounds neither the size of a head nor how long one may take, and 
 """
 
 import asyncio
+import contextlib
+import os
 import re
+import socket
 from asyncio import TimerHandle
 from typing import Any, cast
 
@@ -12,7 +15,7 @@ import httptools
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
 from pegword.core.errors import Invalid, PegwordError
-from pegword.http.failures import HeadersTooLarge, PathTooLong, TooSlow, failure
+from pegword.http.failures import HeadersTooLarge, Overloaded, PathTooLong, TooSlow, failure
 
 HEAD_BYTES_MAX = 64 << 10
 PATH_BYTES_MAX = 32 << 10
@@ -29,9 +32,21 @@ _NOT_ASCII = re.compile(rb"[\x80-\xff]")
 
 
 class Protocol(HttpToolsProtocol):
-    """A connection. Whoever is slow or sends too much is told so in JSON, and the connection is closed."""
+    """A connection. Whoever is slow or sends too much is told so in JSON, and the connection is closed; so is who comes when there are
+    *connections_max* others."""
+
+    def __init__(self, *args: Any, connections_max: int, **more: Any) -> None:
+        super().__init__(*args, **more)
+        self._connections_max = connections_max
+        self._turned_away = False
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        if len(self.connections) >= self._connections_max:
+            self._turned_away = True
+            with contextlib.suppress(OSError):
+                turn_away(socket.socket(fileno=os.dup(transport.get_extra_info("socket").fileno())))
+            transport.abort()
+            return
         self._timer: TimerHandle | None = None
         self._write_timer: TimerHandle | None = None
         self._in_head = True
@@ -43,6 +58,8 @@ class Protocol(HttpToolsProtocol):
         self._within(HEAD_S)
 
     def connection_lost(self, exc: Exception | None) -> None:
+        if self._turned_away:
+            return
         self._within(None)
         self.resume_writing()
         super().connection_lost(exc)
@@ -226,3 +243,19 @@ def written(error: PegwordError) -> bytes:
     headers = {"content-type": "application/json", "content-length": str(len(reply.body)), "connection": "close", **dict(reply.headers)}
     lines = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
     return STATUS_LINE[reply.status] + lines.encode("latin-1") + b"\r\n" + reply.body
+
+
+def turn_away(connection: socket.socket) -> None:
+    """Say that as many are connected as may be, if that can be done without waiting, and hang up."""
+    try:
+        connection.setblocking(False)
+        connection.send(_FULL)
+        connection.shutdown(socket.SHUT_WR)
+        connection.recv(1 << 16)  # what was asked: unread, it would take the answer with it
+    except OSError:
+        pass
+    finally:
+        connection.close()
+
+
+_FULL = written(Overloaded("as many connections are open as may be; try again", retry_after_s=1))

@@ -5,6 +5,7 @@ import os
 import signal
 import socket
 from collections.abc import Callable
+from functools import partial
 from types import FrameType
 from typing import Any
 
@@ -46,7 +47,7 @@ class Server(uvicorn.Server):
         super().__init__(
             uvicorn.Config(
                 app,
-                http=Protocol,
+                http=partial(Protocol, connections_max=connections_max()),  # type: ignore[arg-type]
                 ws="none",
                 lifespan="off",
                 interface="asgi3",
