@@ -70,7 +70,7 @@ def test_works_that_share_a_transaction_hold_all_scopes_before_the_first_is_done
     services.housekeeper.later(InScopes(lambda _: done.append("third"), ("g", "w:2")))
     services.housekeeper.settle()
 
-    assert ["beside g", "beside w:2", "row", "second", "third"] == done
+    assert ["beside g", "beside w:2", "beside told of g", "beside told of w:2", "row", "second", "third"] == done
 
 
 def test_what_reads_and_turns_leave_to_be_done_holds_scopes_before_rows(
@@ -86,7 +86,7 @@ def test_what_reads_and_turns_leave_to_be_done_holds_scopes_before_rows(
     services.housekeeper.settle()
     order = [sql.split()[0] for sql in statements.seen if sql.startswith(("beside", "UPDATE structured_memories"))]
 
-    assert ["beside", "UPDATE"] == order[:2]
+    assert ["beside", "beside", "UPDATE"] == order[:3]
 
 
 def test_a_log_that_could_not_be_cut_is_cut_later(services: Services, monkeypatch: pytest.MonkeyPatch, clock: Clock) -> None:

@@ -10,12 +10,12 @@ import pytest
 
 from pegword.assembly import open_services
 from pegword.core.caller import GLOBAL, Caller, Session, reach, user_scope
-from pegword.core.errors import NotFound
+from pegword.core.errors import NotFound, VersionMismatch
 from pegword.core.memory import Draft, Memory
 from pegword.services.bundle import Services
 from pegword.services.writing import Changes, draft_of
 from pegword.settings import load
-from pegword.store import blocks, folding
+from pegword.store import blocks, folding, memory_rows
 from pegword.store.engine import Tx
 from pegword.store.postgres import PostgresTx
 from tests import postgres
@@ -249,3 +249,56 @@ def test_saves_go_on_beside_what_writes_blocks(
     with store.engine.read() as tx:
         assert [(1,)] == tx.rows("SELECT slot FROM ix_dead")
     store.close()
+
+
+def test_what_tells_of_a_memory_waits_for_who_deletes_it(postgres_database: postgres.Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A receipt that is written while a memory is being deleted does not name it."""
+    postgres_database.empty()
+    store = open_services(postgres_database.url, load(environment={}))
+    memory = store.memories.save(CALLER, Draft("one", "walrus tea", GLOBAL)).memory
+    turn = store.turns.turn(CALLER, Session(), [{"role": "user", "content": "walrus"}])
+    delete = memory_rows.delete
+    writer = threading.Thread(target=store.housekeeper.settle)
+
+    def delete_slowly(tx: Tx, memory: Memory) -> bool:
+        deleted = delete(tx, memory)
+        writer.start()
+        writer.join(0.5)
+        return deleted
+
+    monkeypatch.setattr(memory_rows, "delete", delete_slowly)
+    store.memories.delete_by_id(CALLER, memory.memory_id)
+    writer.join(20)
+    with store.engine.read() as tx:
+        named = [row[0] for row in tx.rows("SELECT memory_id FROM receipts WHERE receipt_id = ?", (turn.receipt,))]
+    store.close()
+
+    assert [memory.memory_id] == [shown.memory.memory_id for shown in turn.shown]
+    assert [""] == named
+
+
+def test_a_delete_of_what_was_changed_meanwhile_deletes_it_as_it_is_then(
+    postgres_database: postgres.Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing of the change stays in the index; and a delete that expects the version before is refused."""
+    postgres_database.empty()
+    store, other = (open_services(postgres_database.url, load(environment={})) for _ in range(2))
+    ids = [store.memories.save(CALLER, Draft(name, "walrus tea", GLOBAL)).memory.memory_id for name in ("one", "two")]
+    delete = memory_rows.delete
+
+    def deleted_later(tx: Tx, memory: Memory) -> bool:
+        monkeypatch.setattr(memory_rows, "delete", delete)
+        other.memories.save(CALLER, Draft(memory.name, "zebra milk", GLOBAL))
+        return delete(tx, memory)
+
+    monkeypatch.setattr(memory_rows, "delete", deleted_later)
+    store.memories.delete_by_id(CALLER, ids[0])
+    monkeypatch.setattr(memory_rows, "delete", deleted_later)
+    with pytest.raises(VersionMismatch):
+        store.memories.delete_by_id(CALLER, ids[1], expected_version=1)
+
+    assert ["two"] == [memory.name for memory in store.memories.list(CALLER, reach(CALLER)).memories]
+    assert 1 == store.memories.search(CALLER, reach(CALLER), "zebra").total
+    check(store)
+    for opened in (store, other):
+        opened.close()

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from typing import TypeVar
 
 from pegword.core.caller import Caller, Scope, Session, Visible, acting, reach, session_reach, session_writes
 from pegword.core.errors import Invalid, NotFound, VersionMismatch
@@ -18,10 +18,10 @@ from pegword.core.memory import (
     normal_name,
 )
 from pegword.core.text import Analyser
-from pegword.core.versions import Expected
+from pegword.core.versions import Expected, require_version
 from pegword.services.finding import Hit, find, with_expired
 from pegword.services.housekeeping import Keeper, Together
-from pegword.services.writing import Changes, Saved, Writing, draft_of, held, require_member, within_reach
+from pegword.services.writing import Changes, Overtaken, Saved, Writing, draft_of, require_member, within_reach
 from pegword.store import memory_rows
 from pegword.store.engine import Engine, Tx
 from pegword.store.memory_rows import Filters
@@ -29,6 +29,8 @@ from pegword.store.memory_rows import Filters
 LIST_DEFAULT, LIST_MAX = 100, 200
 SEARCH_DEFAULT, SEARCH_MAX = 20, 50
 QUERY_CHARS_MAX = 200_000
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,22 +210,22 @@ class Memories:
         name = normal_name(name)
         who = self._admitted(caller, session, Visible((scope,)), write=True)
 
-        def work(tx: Tx) -> Memory:
-            tx.alone(scope.key)
+        def found(tx: Tx) -> Memory:
             require_member(tx, who, scope)
             memory = memory_rows.by_name(tx, scope, name, sound=False)
             if memory is None:
                 raise NotFound(f"Memory '{name}' not found")
-            return self.writing.remove(tx, who, memory, expected_version)
+            return memory
 
-        memory = self._engine.write(work)
-        self._housekeeper.deleted()
-        return memory
+        return self._remove(who, found, expected_version)
 
     def delete_by_id(self, caller: Caller, memory_id: str, *, expected_version: Expected = None) -> Memory:
         """Delete the memory of that id for good. Raises as `delete`."""
         caller.require("write")
-        memory = self._engine.write(lambda tx: self.writing.remove(tx, caller, held(tx, caller, memory_id), expected_version))
+        return self._remove(caller, lambda tx: within_reach(tx, caller, memory_id, sound=False), expected_version)
+
+    def _remove(self, caller: Caller, found: Callable[[Tx], Memory], expected: Expected) -> Memory:
+        memory = self._as_it_stands(found, lambda tx, memory: self.writing.remove(tx, caller, memory, expected))
         self._housekeeper.deleted()
         return memory
 
@@ -234,28 +236,38 @@ class Memories:
         return saved
 
     def _change(self, caller: Caller, memory_id: str, action: str, wanted: Callable[[Tx, Memory], Draft], *, sound: bool = True) -> Saved:
-        """A save of what is *wanted* of a memory as it stands. Where somebody else changed it after it was read, it is read again while
-        nobody else changes anything in its scope."""
+        """A save of what is *wanted* of a memory as it stands."""
 
-        def work(tx: Tx, *, again: bool) -> tuple[Saved, bool]:
-            memory = held(tx, caller, memory_id) if again else within_reach(tx, caller, memory_id, sound=False)
+        def changed(tx: Tx, memory: Memory) -> tuple[Saved, bool]:
             if sound:
                 memory_rows.checked(memory)
             draft = checked(wanted(tx, memory))
-            if draft.expected_version is None:
-                draft = replace(draft, expected_version=memory.version)
-            saved, due = self.writing.put(tx, caller, draft, action)
+            require_version(memory.name, memory.version, draft.expected_version)
+            try:
+                saved, due = self.writing.put(tx, caller, replace(draft, expected_version=memory.version), action)
+            except VersionMismatch as error:
+                raise Overtaken from error
             if saved.memory.memory_id != memory.memory_id:  # deleted, and there is another of its name
-                raise VersionMismatch("it was deleted", current=0)
+                raise Overtaken
             return saved, due
 
-        try:
-            saved, due = self._engine.write(partial(work, again=False))
-        except VersionMismatch:
-            saved, due = self._engine.write(partial(work, again=True))
+        saved, due = self._as_it_stands(lambda tx: within_reach(tx, caller, memory_id, sound=False), changed)
         if due:
             self._housekeeper.due(saved.memory.scope.key)
         return saved
+
+    def _as_it_stands(self, found: Callable[[Tx], Memory], work: Callable[[Tx, Memory], T]) -> T:
+        """Do *work* with the memory that is *found*. Where it raises `Overtaken`, do it once more while nobody else changes anything in the
+        scope of that memory."""
+
+        def alone(tx: Tx) -> T:
+            tx.alone(found(tx).scope.key)
+            return work(tx, found(tx))
+
+        try:
+            return self._engine.write(lambda tx: work(tx, found(tx)))
+        except Overtaken:
+            return self._engine.write(alone)
 
     def _admitted(self, caller: Caller, session: Session | None, asked: Visible, *, write: bool = False) -> Caller:
         """*caller*, as the user of *session* in one, if all that is *asked* for is theirs; otherwise it is absent.

@@ -8,7 +8,7 @@ from pegword.core.errors import Damaged, NotFound
 from pegword.core.memory import Draft, Memory, Trust, hashed, is_sound, trust_of
 from pegword.core.text import Analyser
 from pegword.core.versions import Expected, checked_expected, require_version
-from pegword.store import memory_rows, postings, sharing_rows
+from pegword.store import blocks, memory_rows, postings, sharing_rows
 from pegword.store.engine import Tx
 
 IMPORT = "import"  # the action of a version that an import made, a memory's first one too
@@ -39,6 +39,10 @@ class Changes:
     session: str = ""
     expected_version: Expected = None
     claims_verified: bool = False
+
+
+class Overtaken(Exception):
+    """Somebody else changed a memory after it was read: read it again, while nobody else changes anything in its scope."""
 
 
 class Writing:
@@ -88,11 +92,16 @@ class Writing:
         return Saved(memory, written.outcome, tuple(warnings)), entered.due
 
     def remove(self, tx: Tx, caller: Caller, memory: Memory, expected: Expected = None) -> Memory:
-        """Delete *memory* for good in an open transaction, if it is at the *expected* version; its scope is held `alone`."""
+        """Delete *memory* for good in an open transaction, if it is at the *expected* version. Raises `Overtaken` when it is not as it was
+        read: then nothing may be kept of the transaction."""
         self.require_right(caller, memory.scope)
         require_version(memory.name, memory.version, checked_expected(expected))
-        postings.leave(tx, memory.scope.key, memory.slot, memory.length, self._terms_of(tx, memory))
-        memory_rows.delete(tx, memory)
+        blocks.hold(tx, memory.scope.key, memory_rows.told(memory.scope.key))
+        require_member(tx, caller, memory.scope)
+        terms = self._terms_of(tx, memory)
+        if not memory_rows.delete(tx, memory):
+            raise Overtaken
+        postings.leave(tx, memory.scope.key, memory.slot, memory.length, terms)
         return memory
 
     def require_right(self, caller: Caller, scope: Scope) -> None:
@@ -133,12 +142,6 @@ def within_reach(tx: Tx, caller: Caller, memory_id: str, *, sound: bool = True) 
     if memory is None or not reach(caller).holds(memory.scope):
         raise NotFound("Memory not found")
     return memory_rows.checked(memory) if sound else memory
-
-
-def held(tx: Tx, caller: Caller, memory_id: str) -> Memory:
-    """As `within_reach`, and nobody else changes anything in its scope until this transaction ends."""
-    tx.alone(within_reach(tx, caller, memory_id, sound=False).scope.key)
-    return within_reach(tx, caller, memory_id, sound=False)  # it may have been changed or deleted while we waited
 
 
 def draft_of(memory: Memory, changes: Changes) -> Draft:

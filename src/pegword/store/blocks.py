@@ -28,11 +28,11 @@ _BURIED = "UPDATE ix_scope SET dead_n = dead_n - ?, version = version + 1 WHERE 
 BURIED_AT_ONCE = 500
 
 
-def hold(tx: Tx, scope_key: str) -> None:
-    """Keep off all others who write blocks of a scope, but not saves, which write none. What ends here touches the row that counts the
-    scope last, since saves wait for that."""
+def hold(tx: Tx, scope_key: str, *more: str) -> None:
+    """Keep off all others who write blocks of a scope, but not saves, which write none; hold *more* names `alone` after that. What ends
+    here touches the row that counts the scope last, since saves wait for that."""
     tx.beside(scope_key)
-    tx.alone(f"blocks of {scope_key}")
+    tx.alone(f"blocks of {scope_key}", *more)
 
 
 def cut(scope_key: str, term: str, postings: bytes) -> list[BlockRow]:

@@ -37,8 +37,9 @@ class Tx(Protocol):
     def run_many(self, sql: str, parameters: Iterable[Sequence[Any]]) -> None:
         """Run one statement once for each set of parameters."""
 
-    def alone(self, name: str) -> None:
-        """Wait until nobody else holds *name*, mostly a scope's key, and keep everybody off it until the transaction ends.
+    def alone(self, *names: str) -> None:
+        """Wait until nobody else holds any of *names*, mostly a scope's key, one after the other, and keep everybody off them until the
+        transaction ends.
 
         First in a write transaction, before what it guards is read. An engine whose writers take turns has nothing to do.
         """

@@ -106,7 +106,7 @@ _NEWEST_IDS = "SELECT memory_id FROM structured_memories AS m WHERE {condition} 
 _NEWEST = f"SELECT {_COLUMNS} FROM structured_memories WHERE memory_id IN ({_NEWEST_IDS}) ORDER BY updated DESC, memory_id"
 _IDS = "SELECT scope_key, slot, memory_id, version FROM structured_memories WHERE "
 _SELECT_BARE = _SELECT.replace("description, content, tags", "'', '', '[]'")
-_DELETE = "DELETE FROM structured_memories WHERE memory_id = ?"
+_DELETE = "DELETE FROM structured_memories WHERE memory_id = ? AND version = ? AND slot = ? AND length = ?"
 _DELETE_VERSIONS = "DELETE FROM memory_versions WHERE scope_key = ? AND memory_id = ?"
 _VERSION_TEXTS = "SELECT name, description, content, tags FROM memory_versions WHERE scope_key = ? AND memory_id = ?"
 _DELETE_RECEIPTS = "DELETE FROM receipts WHERE receipt_id IN (SELECT receipt_id FROM receipts WHERE memory_id = ?)"
@@ -275,14 +275,23 @@ def texts(tx: Tx, memory: Memory) -> list[tuple[str, str, str, tuple[str, ...]]]
     return [(memory.name, memory.description, memory.content, memory.tags), *then]
 
 
-def delete(tx: Tx, memory: Memory) -> None:
-    """Delete the rows of *memory*: itself, its versions, its tags, and the receipts, kept answers and indexes that tell of it."""
-    tx.run(_DELETE, (memory.memory_id,))
+def delete(tx: Tx, memory: Memory) -> bool:
+    """Delete the rows of *memory*: itself, its versions, its tags, and the receipts, kept answers and indexes that tell of it; False, and
+    nothing is deleted, when it is not as it was read. Its scope is held by `told`, so that nothing begins to tell of it."""
+    if not tx.run(_DELETE, (memory.memory_id, memory.version, memory.slot, memory.length)):
+        return False
     tx.run(_DELETE_VERSIONS, (memory.scope.key, memory.memory_id))
     tx.run(_DROP_TAGS, (memory.scope.key, memory.memory_id))
     tx.run(_DELETE_RECEIPTS, (memory.memory_id,))
     once_rows.forget_memories(tx, [memory.memory_id])
     session_index_rows.forget_memories(tx, [memory.memory_id])
+    return True
+
+
+def told(scope_key: str) -> str:
+    """The lock that what tells of a scope's memories after an answer, a receipt or an index of a session, holds `beside` others beside the
+    scope itself, and who deletes one of them alone."""
+    return f"told of {scope_key}"
 
 
 def accessed(tx: Tx, many: Sequence[tuple[Sequence[str], int]]) -> None:

@@ -111,18 +111,19 @@ class PostgresTx:
         except _RAISED as error:
             raise meant(error) from error
 
-    def alone(self, name: str) -> None:
-        self._hold("SELECT pg_advisory_xact_lock(%s)", _lock_of(name))
+    def alone(self, *names: str) -> None:
+        self._hold("SELECT pg_advisory_xact_lock(lock) FROM unnest(%s::bigint[]) AS lock", names)
 
     def beside(self, *names: str) -> None:
-        self._hold("SELECT pg_advisory_xact_lock_shared(lock) FROM unnest(%s::bigint[]) AS lock", [_lock_of(name) for name in names])
+        self._hold("SELECT pg_advisory_xact_lock_shared(lock) FROM unnest(%s::bigint[]) AS lock", names)
 
     def copy_file(self, path: Path, progress: Callable[[int, int], None]) -> bool:  # noqa: ARG002
         return False
 
-    def _hold(self, sql: LiteralString, what: int | list[int]) -> None:
+    def _hold(self, sql: LiteralString, names: Sequence[str]) -> None:
+        locks = [int.from_bytes(hashlib.blake2b(name.encode(), digest_size=8).digest(), "big", signed=True) for name in names]
         try:
-            self._connection.execute(sql, (what,), prepare=True)
+            self._connection.execute(sql, (locks,), prepare=True)
         except _RAISED as error:
             raise meant(error) from error
 
@@ -301,11 +302,6 @@ class _Again(Exception):
     def __init__(self, meaning: Exception) -> None:
         super().__init__(str(meaning))
         self.meaning = meaning
-
-
-def _lock_of(name: str) -> int:
-    """The number by which PostgreSQL knows a lock."""
-    return int.from_bytes(hashlib.blake2b(name.encode(), digest_size=8).digest(), "big", signed=True)
 
 
 def _check_address(url: str, shown: str) -> None:

@@ -161,19 +161,19 @@ def every_term(tx: Tx, scope_key: str) -> list[str]:
 
 
 def leave(tx: Tx, scope_key: str, slot: int, length: int, terms: Sequence[str]) -> None:
-    """Take a memory out of the index for good: no block, tail or tombstone keeps a word of *terms* for its sake.
+    """Take a memory out of the index for good: no block, tail or tombstone keeps a word of *terms* for its sake. The blocks are held.
 
     *slot* is `NOT_INDEXED` when it had expired out of it already; its words may still stand at dead slots. *terms* are all that
     the memory or an earlier version of it was indexed under.
     """
-    if slot != NOT_INDEXED:
-        in_tail = tx.run(_DROP_TAIL, (scope_key, slot))
-        tx.run(_LEAVE, (length, in_tail, 0, scope_key))
     dead = np.array([slot, *blocks.dead(tx, scope_key)], np.int64)
     for start in range(0, len(terms), TERMS_AT_ONCE):
         some = terms[start : start + TERMS_AT_ONCE]
         sql = _BLOCKS_OF.replace("{terms}", among("term", len(some)))
         blocks.rewrite(tx, scope_key, tx.rows(sql, (scope_key, *padded(some))), dead, closed_up=False)
+    if slot != NOT_INDEXED:
+        in_tail = tx.run(_DROP_TAIL, (scope_key, slot))
+        tx.run(_LEAVE, (length, in_tail, 0, scope_key))
 
 
 def fetch(tx: Tx, visible: Visible, terms: Sequence[str]) -> Found:

@@ -62,7 +62,7 @@ class SqliteTx:
         except RAISED as error:
             raise meant(error, self._connection) from error
 
-    def alone(self, _name: str) -> None:
+    def alone(self, *_names: str) -> None:
         """Every writer is."""
 
     def beside(self, *_names: str) -> None:
