@@ -96,7 +96,7 @@ class Access:
         """Who *token* speaks for. Raises `Unauthenticated`, saying the same whatever is wrong with it."""
         if not token.startswith(TOKEN_PREFIX) or len(token) > 256:
             raise Unauthenticated(_REFUSAL)
-        with self._engine.read() as tx:
+        with self._engine.read(single=True) as tx:
             key = access_rows.key_by_hash(tx, token_hash(token))
         if key is None or key.revoked_at is not None or (key.expires_at is not None and key.expires_at <= self._clock()):
             raise Unauthenticated(_REFUSAL)

@@ -60,8 +60,9 @@ class Engine(Protocol):
     one_writer: bool  # whether one transaction at a time writes, so that many changes are best made in one
     in_process: bool  # whether statements take the time of this process, so that many at once are no quicker than one after the other
 
-    def read(self) -> AbstractContextManager[Tx]:
-        """A read transaction: everything in it sees one snapshot."""
+    def read(self, *, single: bool = False) -> AbstractContextManager[Tx]:
+        """A read transaction: everything in it sees one snapshot. In one for a *single* statement, that alone is one: where a transaction
+        costs more than the statement, there is none around it."""
 
     def write(self, work: Callable[[Tx], T]) -> T:
         """Run *work* in a write transaction and return its result once that is committed and on disk.

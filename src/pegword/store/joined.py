@@ -25,7 +25,7 @@ class Joined:
         self.used = False  # whether the transaction was read or written through here
 
     @contextmanager
-    def read(self) -> Iterator[Tx]:
+    def read(self, *, single: bool = False) -> Iterator[Tx]:  # noqa: ARG002
         """The transaction itself."""
         self.used = True
         yield self._tx

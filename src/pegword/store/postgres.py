@@ -180,8 +180,8 @@ class PostgresEngine:
         )
 
     @contextmanager
-    def read(self) -> Iterator[PostgresTx]:
-        """A read transaction on a connection of its own."""
+    def read(self, *, single: bool = False) -> Iterator[PostgresTx]:  # noqa: ARG002
+        """A read transaction on a connection of its own; its BEGIN shows whether the connection still holds."""
         connection = self._begun(_READ)
         try:
             yield PostgresTx(connection, self._seen, self._kept_tails)

@@ -141,18 +141,23 @@ class SqliteEngine:
         self._writer = self._file.connect(adopt=create)
 
     @contextmanager
-    def read(self) -> Iterator[SqliteTx]:
-        """A read transaction on a connection of its own."""
+    def read(self, *, single: bool = False) -> Iterator[SqliteTx]:
+        """A read transaction on a connection of its own; for a *single* statement the connection alone.
+
+        Whether the file is still the one that was opened is not looked at for that: whoever reads more, or writes, does.
+        """
         keep = not self._file.unchanging()  # of a file that is read as unchanging, nothing is kept: somebody may begin to change it
-        self._file.check()
+        if not single:
+            self._file.check()
         try:
             connection = self._readers.pop()
         except IndexError:
             connection = self._file.connect(reading=True)
         try:
             with meaning(connection):
-                connection.execute("BEGIN")
-                yield SqliteTx(connection, self._seen, self._kept_tails)
+                if not single:
+                    connection.execute("BEGIN")
+                yield SqliteTx(connection, self._seen, None if single else self._kept_tails)
         except DiskFailed:
             keep = False
             raise

@@ -108,6 +108,7 @@ class SqliteFile:
         use: Use = Use.STORE,
     ) -> None:
         self.path = path
+        self._name = str(path)
         self._use = use
         self._vfs = vfs or None
         _make_private(path, create)
@@ -131,7 +132,7 @@ class SqliteFile:
     def check(self) -> None:
         """Refuse to go on when the path leads to another file than the one that was opened: what is saved there would be lost."""
         try:
-            now = self.path.stat()
+            now = os.stat(self._name)  # noqa: PTH116 - each read does it, and pathlib's takes twice the time
         except OSError:
             now = None
         if now is None or (now.st_dev, now.st_ino) != self._identity:
