@@ -14,8 +14,8 @@ from itertools import islice
 from typing import Any, Protocol
 
 from pegword.core.errors import PegwordError, Unavailable
-from pegword.store import folding, memory_rows, nudge_rows, once_rows, receipt_rows, session_index_rows
-from pegword.store.engine import MANY_ROWS, Engine, Tx
+from pegword.store import folding, nudge_rows, once_rows, receipt_rows, session_index_rows
+from pegword.store.engine import MANY_ROWS, Engine, Tx, told
 from pegword.store.sweeping import sweep
 
 WAITING_MAX = 1_000
@@ -264,7 +264,7 @@ def _in_one(tx: Tx, works: Sequence[Callable[[Tx], None]]) -> None:
     tx.alone(MANY_ROWS)
     scopes = {key for work in works if isinstance(work, InScopes | Together) for key in work.scopes}
     if scopes:
-        tx.beside(*sorted(scopes), *sorted(map(memory_rows.told, scopes)))
+        tx.beside(*sorted(scopes), *sorted(map(told, scopes)))
     done: set[Callable[..., None]] = set()
     for work in works:
         if not isinstance(work, Together):

@@ -9,7 +9,7 @@ from pegword.core.memory import Draft, Memory, Trust, hashed, is_sound, trust_of
 from pegword.core.text import Analyser
 from pegword.core.versions import Expected, checked_expected, require_version
 from pegword.store import blocks, memory_rows, postings, sharing_rows
-from pegword.store.engine import Tx
+from pegword.store.engine import Tx, told
 
 IMPORT = "import"  # the action of a version that an import made, a memory's first one too
 
@@ -96,7 +96,7 @@ class Writing:
         read: then nothing may be kept of the transaction."""
         self.require_right(caller, memory.scope)
         require_version(memory.name, memory.version, checked_expected(expected))
-        blocks.hold(tx, memory.scope.key, memory_rows.told(memory.scope.key))
+        blocks.hold(tx, memory.scope.key, told(memory.scope.key))
         require_member(tx, caller, memory.scope)
         terms = self._terms_of(tx, memory)
         if not memory_rows.delete(tx, memory):

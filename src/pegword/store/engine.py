@@ -21,6 +21,12 @@ Parameters = Sequence[Any] | Mapping[str, Any]
 MANY_ROWS = "many rows"
 
 
+def told(scope_key: str) -> str:
+    """The lock that what tells of a scope's memories after an answer, a receipt or an index of a session, holds `beside` others, as it does
+    the scope itself, and who deletes one of them alone."""
+    return f"told of {scope_key}"
+
+
 class Tx(Protocol):
     """An open transaction: one snapshot for reads, all or nothing for writes."""
 

@@ -288,12 +288,6 @@ def delete(tx: Tx, memory: Memory) -> bool:
     return True
 
 
-def told(scope_key: str) -> str:
-    """The lock that what tells of a scope's memories after an answer, a receipt or an index of a session, holds `beside` others beside the
-    scope itself, and who deletes one of them alone."""
-    return f"told of {scope_key}"
-
-
 def accessed(tx: Tx, many: Sequence[tuple[Sequence[str], int]]) -> None:
     """Count one access of each memory of each set of ids, at the time that goes with it. `MANY_ROWS` is held alone."""
     times: dict[str, list[int]] = {}
