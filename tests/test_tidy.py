@@ -44,6 +44,7 @@ ONLY_IN: dict[str, set[str]] = {
     "psycopg": {"store/postgres.py"},
     "psycopg_pool": {"store/postgres.py"},
     "uvicorn": {"http"},
+    "msgspec": {"http", "services/receipts.py"},
 }
 FACES = {
     "http/turnstone.py",
