@@ -8,7 +8,7 @@ from pegword.core.caller import GLOBAL, Caller
 from pegword.core.errors import Invalid
 from pegword.core.memory import Draft
 from pegword.services.bundle import Services
-from pegword.store import memory_rows
+from pegword.store import version_rows
 
 COUNT = 205
 
@@ -70,8 +70,8 @@ def test_a_page_is_a_cut_of_the_whole_also_where_versions_are_damaged(
 def test_no_more_is_read_than_is_shown(services: Services, alice: Caller, long_one: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """However many there are, what is in memory at once is one page."""
     read: list[int] = []
-    sound = memory_rows.is_sound
-    monkeypatch.setattr(memory_rows, "is_sound", lambda version: read.append(version.version) or sound(version))
+    sound = version_rows.is_sound
+    monkeypatch.setattr(version_rows, "is_sound", lambda version: read.append(version.version) or sound(version))
     numbers(services, alice, long_one, limit=3, offset=100)
 
     assert [COUNT - 100, COUNT - 101, COUNT - 102] == read

@@ -22,7 +22,7 @@ from pegword.core.versions import Expected, require_version
 from pegword.services.finding import Hit, find, with_expired
 from pegword.services.housekeeping import Keeper, Together
 from pegword.services.writing import Changes, Overtaken, Saved, Writing, draft_of, require_member, within_reach
-from pegword.store import memory_rows
+from pegword.store import memory_rows, version_rows
 from pegword.store.engine import Engine, Tx
 from pegword.store.memory_rows import Filters
 
@@ -180,14 +180,14 @@ class Memories:
             raise Invalid(f"offset must be at least 0: it is {offset}", field="offset")
         with self._engine.read() as tx:
             memory = within_reach(tx, caller, memory_id, sound=False)
-            return History(memory, tuple(memory_rows.versions(tx, memory, limit, min(offset, memory.version))))
+            return History(memory, tuple(version_rows.page(tx, memory, limit, min(offset, memory.version))))
 
     def revert(self, caller: Caller, memory_id: str, number: int, *, expected_version: Expected = None) -> Saved:
         """Make a memory say again what it said at version *number*, as a new version by this caller."""
         caller.require("write")
 
         def old(tx: Tx, memory: Memory) -> Draft:
-            then = memory_rows.version(tx, memory.scope.key, memory.memory_id, number)
+            then = version_rows.one(tx, memory.scope.key, memory.memory_id, number)
             if then is None:
                 raise NotFound(f"Memory '{memory.name}' has no version {number}")
             memory_rows.checked(then)

@@ -14,7 +14,7 @@ from pegword.core.memory import Memory, Version, is_sound
 from pegword.core.ranking import Part
 from pegword.core.text import Analyser
 from pegword.services.finding import NOT_RANKED, Findings
-from pegword.store import memory_rows, receipt_rows
+from pegword.store import memory_rows, receipt_rows, version_rows
 from pegword.store.engine import Tx
 
 CONSIDERED_MAX = 20  # candidates that a receipt keeps
@@ -188,7 +188,7 @@ def explain(tx: Tx, receipt: str, caller: Caller, visible: Visible, analyser: An
     for memory_id, _, _, number, text in sorted(rows[1:], key=lambda row: json.loads(row[4])["order"]):
         body = json.loads(text)
         try:
-            then = memory_rows.version(tx, body["scope_key"], memory_id, number)
+            then = version_rows.one(tx, body["scope_key"], memory_id, number)
         except Damaged:
             continue
         if then is None or not is_sound(then):

@@ -8,7 +8,7 @@ from pegword.core.errors import Damaged, NotFound
 from pegword.core.memory import Draft, Memory, Trust, hashed, is_sound, trust_of
 from pegword.core.text import Analyser
 from pegword.core.versions import Expected, checked_expected, require_version
-from pegword.store import blocks, memory_rows, postings, sharing_rows
+from pegword.store import blocks, memory_rows, postings, sharing_rows, version_rows
 from pegword.store.engine import Tx, told
 
 IMPORT = "import"  # the action of a version that an import made, a memory's first one too
@@ -83,7 +83,7 @@ class Writing:
         memory = hashed(memory)
         if draft.tags is not None:
             memory_rows.set_tags(tx, memory, fresh=written.outcome == "created")
-        memory_rows.add_version(tx, memory, "save" if written.outcome == "created" and action != IMPORT else action)
+        version_rows.add(tx, memory, "save" if written.outcome == "created" and action != IMPORT else action)
         # Last, since it locks the row that counts the scope, behind which all who save there stand.
         entered = postings.enter(
             tx, memory.scope.key, document, sitting=sitting, named=named, now=now, analyser=self._analyser.name, old=old
@@ -119,7 +119,7 @@ class Writing:
         try:
             if is_sound(memory) and postings.indexed_by(tx, scope_key, self._analyser.name):
                 terms: dict[str, int] = {}
-                for name, description, content, tags in memory_rows.texts(tx, memory):
+                for name, description, content, tags in version_rows.texts(tx, memory):
                     terms |= self._analyser.document(content, (name, description, *tags)).counts
                 return sorted(terms)
         except Damaged:

@@ -89,16 +89,6 @@ _TOUCH = f"""
     RETURNING {_COLUMNS}
 """
 _PLACE = "UPDATE structured_memories SET slot = ?, place = ?, length = ?, content_hash = ? WHERE memory_id = ?"
-_ADD_VERSION = """
-    INSERT INTO memory_versions (scope_key, memory_id, version, action, name, kind, priority, source, author, credential, verified,
-        confidence, expires_at, saved, content_hash, tags, description, content)
-    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-"""
-_VERSIONS = """
-    SELECT memory_id, version, action, name, kind, description, content, tags, priority, source, author, credential, verified,
-        confidence, expires_at, saved, content_hash
-    FROM memory_versions WHERE scope_key = ? AND memory_id = ?
-"""
 _DROP_TAGS = "DELETE FROM memory_tags WHERE scope_key = ? AND memory_id = ?"
 _ADD_TAG = "INSERT INTO memory_tags (scope_key, memory_id, tag_key) VALUES "
 _SELECT = f"SELECT {_COLUMNS} FROM structured_memories AS m WHERE "
@@ -108,7 +98,6 @@ _IDS = "SELECT scope_key, slot, memory_id, version FROM structured_memories WHER
 _SELECT_BARE = _SELECT.replace("description, content, tags", "'', '', '[]'")
 _DELETE = "DELETE FROM structured_memories WHERE memory_id = ? AND version = ? AND slot = ? AND length = ?"
 _DELETE_VERSIONS = "DELETE FROM memory_versions WHERE scope_key = ? AND memory_id = ?"
-_VERSION_TEXTS = "SELECT name, description, content, tags FROM memory_versions WHERE scope_key = ? AND memory_id = ?"
 _DELETE_RECEIPTS = "DELETE FROM receipts WHERE receipt_id IN (SELECT receipt_id FROM receipts WHERE memory_id = ?)"
 _SLOTS = "SELECT scope_key, slot FROM structured_memories AS m WHERE "
 _COUNT = "SELECT count(*) FROM structured_memories AS m WHERE "
@@ -166,17 +155,6 @@ def place(tx: Tx, memory: Memory, slot: int, at: int, length: int) -> Memory:
     return memory._replace(slot=slot, place=at, length=length)
 
 
-def add_version(tx: Tx, m: Memory, action: str) -> None:
-    """Keep *m* as it stands as one version."""
-    tx.run(
-        _ADD_VERSION,
-        (
-            m.scope.key, m.memory_id, m.version, action, m.name, m.kind, m.priority, m.source, m.author, m.credential,
-            int(m.verified), m.confidence, m.expires_at, m.updated, m.content_hash, tags_text(m.tags), m.description, m.content,
-        ),
-    )  # fmt: skip
-
-
 def set_tags(tx: Tx, memory: Memory, *, fresh: bool) -> None:
     """Make the tag rows of *memory* those of its tags. *fresh*: it is new, so it has none yet."""
     if not fresh:
@@ -205,7 +183,7 @@ def by_slots(tx: Tx, slots: Sequence[tuple[str, int]]) -> dict[tuple[str, int], 
     try:
         rows = tx.rows(f"{_SELECT}{PLACED} AND (scope_key, slot) IN (VALUES {pairs})", [v for pair in wanted for v in pair])
     except Damaged:
-        rows = _one_by_one(tx, _SELECT + "scope_key = ? AND slot = ?", slots)
+        rows = one_by_one(tx, _SELECT + "scope_key = ? AND slot = ?", slots)
     return {(m.scope.key, m.slot): m for m in _sound_ones(rows)}
 
 
@@ -214,7 +192,7 @@ def by_ids(tx: Tx, memory_ids: Sequence[str]) -> dict[str, Memory]:
     try:
         rows = tx.rows(_SELECT + among("memory_id", len(memory_ids)), padded(memory_ids))
     except Damaged:
-        rows = _one_by_one(tx, _SELECT + "memory_id = ?", [(memory_id,) for memory_id in memory_ids])
+        rows = one_by_one(tx, _SELECT + "memory_id = ?", [(memory_id,) for memory_id in memory_ids])
     return {m.memory_id: m for m in _sound_ones(rows)}
 
 
@@ -249,30 +227,6 @@ def slots(tx: Tx, visible: Visible, filters: Filters) -> list[tuple[str, int]]:
     """Where in the index the memories lie that *filters* leave in."""
     condition, parameters = filtered(visible, filters)
     return [(row[0], row[1]) for row in tx.rows(f"{_SLOTS}{condition} AND slot >= 0", parameters)]
-
-
-def versions(tx: Tx, memory: Memory, limit: int, offset: int) -> list[Version]:
-    """Those of *limit* versions of *memory* that are sound, newest first, after the *offset* newest ones."""
-    key = (memory.scope.key, memory.memory_id)
-    try:
-        rows = tx.rows(_VERSIONS + " ORDER BY version DESC LIMIT ? OFFSET ?", (*key, limit, offset))
-    except Damaged:
-        last = max(memory.version - offset, 0)
-        rows = _one_by_one(tx, _VERSIONS + " AND version = ?", [(*key, n) for n in range(last, max(last - limit, 0), -1)])
-    return [version for version in map(_version, rows) if is_sound(version)]
-
-
-def version(tx: Tx, scope_key: str, memory_id: str, number: int) -> Version | None:
-    """One version of a memory."""
-    rows = tx.rows(_VERSIONS + " AND version = ?", (scope_key, memory_id, number))
-    return _version(rows[0]) if rows else None
-
-
-def texts(tx: Tx, memory: Memory) -> list[tuple[str, str, str, tuple[str, ...]]]:
-    """Name, description, content and tags of *memory* as it stands and of every version of it."""
-    rows = tx.rows(_VERSION_TEXTS, (memory.scope.key, memory.memory_id))
-    then = [(name, description, content, tags_of(tags)) for name, description, content, tags in rows]
-    return [(memory.name, memory.description, memory.content, memory.tags), *then]
 
 
 def delete(tx: Tx, memory: Memory) -> bool:
@@ -342,7 +296,7 @@ def _newest(tx: Tx, condition: str, parameters: Sequence[object], limit: int) ->
         rows = tx.rows(_NEWEST.replace("{condition}", condition), (*parameters, limit))
     except Damaged:
         ids = tx.rows(_NEWEST_IDS.replace("{condition}", condition), (*parameters, limit))
-        rows = _one_by_one(tx, _SELECT + "memory_id = ?", ids)
+        rows = one_by_one(tx, _SELECT + "memory_id = ?", ids)
     return list(_sound_ones(rows))
 
 
@@ -355,7 +309,7 @@ def _sound_ones(rows: Iterable[Row]) -> Iterator[Memory]:
             _log.error("memory %s does not match its hash: it was damaged on disk, and is left out", row[0])
 
 
-def _one_by_one(tx: Tx, sql: str, keys: Iterable[Sequence[object]]) -> list[Row]:
+def one_by_one(tx: Tx, sql: str, keys: Iterable[Sequence[object]]) -> list[Row]:
     """The rows of *sql* for each of *keys*, where a row is so damaged that it cannot be read with the others."""
     rows = []
     for key in keys:
@@ -392,8 +346,3 @@ def _memory(row: Row) -> Memory:
         return Memory._make((row[0], Scope.from_key(row[1]), *row[2:8], tags_of(row[8]), *row[9:]))
     except (ValueError, TypeError, AttributeError) as error:  # the key of its scope is none
         raise Damaged(f"memory {row[0]} was damaged on disk: restore it from a backup") from error
-
-
-def _version(row: Row) -> Version:
-    told = [*row[:7], tags_of(row[7]), *row[8:12], bool(row[12]), *row[13:]]
-    return Version(*told)
