@@ -14,7 +14,7 @@ from itertools import islice
 from typing import Any, Protocol
 
 from pegword.core.errors import PegwordError, Unavailable
-from pegword.store import folding, nudge_rows, once_rows, receipt_rows, session_index_rows
+from pegword.store import folding, nudge_rows, once_rows, receipt_rows, removing, session_index_rows
 from pegword.store.engine import MANY_ROWS, Engine, Tx, told
 from pegword.store.sweeping import sweep
 
@@ -233,8 +233,8 @@ class Housekeeper:
             self._cut_log = self._cut_log or not done
 
     def sweep(self) -> None:
-        """Take what has expired out of the index, and forget receipts, kept answers, indexes of sessions, and what nudges noted, once old
-        enough."""
+        """Take what has expired out of the index, and forget what is kept for a time and is old enough: receipts, kept answers, indexes of
+        sessions, emptied scopes, and what nudges noted."""
         now = self._clock()
         for key in sweep(self._engine, now) | self._restore(now):
             self._scopes[key] = None
@@ -243,6 +243,7 @@ class Housekeeper:
             pass
         while self._engine.write(lambda tx: session_index_rows.drop_before(tx, now - session_index_rows.KEPT_US)):
             pass
+        removing.forget_done(self._engine, now - removing.SLOTS_KEPT_US)
         self._engine.write(lambda tx: nudge_rows.drop_before(tx, now, now - MARKS_KEPT_US))
 
     def _try(self, work: Callable[[], object]) -> bool:

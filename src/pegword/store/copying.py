@@ -107,7 +107,7 @@ TABLES = (
     _table("nudge_calls", "session_key", "fingerprint times at"),
     _table("once_answers", "once_id", "fingerprint at status headers body access_right seen"),
     _table("once_memories", "memory_id once_id", "at"),
-    _table("removals", "scope_key", "before_slot asked_at"),
+    _table("removals", "scope_key", "before_slot asked_at done"),
     _table("receipts", "receipt_id memory_id", "user_id at version body"),
     _table("session_indexes", "index_key", "index_id basis made_at body"),
     _table("session_index_memories", "index_id memory_id", "version"),

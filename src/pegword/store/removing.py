@@ -3,6 +3,9 @@ word of them in the index of the scope.
 
 What is to go is written down first: all that has a slot below the next one at that moment. So what is saved meanwhile stays, and a removal
 that was broken off is finished by whoever comes next.
+
+The place in the index of a scope that was emptied stays for `SLOTS_KEPT_US`: what is saved there goes on with new slots, so that a receipt
+that waits to be written, or a rebuild that was held up, cannot take a new memory for an old one.
 """
 
 from collections.abc import Callable
@@ -13,6 +16,7 @@ from pegword.store import folding, once_rows, postings, session_index_rows, shar
 from pegword.store.engine import MANY_ROWS, Engine, Tx, among, padded
 
 REMOVED_AT_ONCE = 200
+SLOTS_KEPT_US = 24 * 3_600 * 1_000_000
 TERMS_DROPPED_AT_ONCE = 1_000
 
 _GOING = """
@@ -21,12 +25,12 @@ _GOING = """
 _COUNT = f"SELECT count(*) {_GOING}"
 _SOME = f"SELECT memory_id, slot, length {_GOING} ORDER BY slot, memory_id LIMIT {REMOVED_AT_ONCE}"
 _ASK = """
-    INSERT INTO removals (scope_key, before_slot, asked_at)
-    VALUES (?, coalesce((SELECT next_slot FROM ix_scope WHERE scope_key = ?), 0), ?)
-    ON CONFLICT (scope_key) DO UPDATE SET before_slot = excluded.before_slot, asked_at = excluded.asked_at
+    INSERT INTO removals (scope_key, before_slot, asked_at, done)
+    VALUES (?, coalesce((SELECT next_slot FROM ix_scope WHERE scope_key = ?), 0), ?, 0)
+    ON CONFLICT (scope_key) DO UPDATE SET before_slot = excluded.before_slot, asked_at = excluded.asked_at, done = 0
 """
-_ASKED = "SELECT before_slot, asked_at FROM removals WHERE scope_key = ?"
-_PENDING = "SELECT scope_key FROM removals ORDER BY asked_at, scope_key"
+_ASKED = "SELECT before_slot, asked_at FROM removals WHERE scope_key = ? AND done = 0"
+_PENDING = "SELECT scope_key FROM removals WHERE done = 0 ORDER BY asked_at, scope_key"
 _HELD = "SELECT count(*) FROM structured_memories WHERE scope_key = ? AND slot >= -1"
 _DROP_BY_ID = tuple(f"DELETE FROM {table} WHERE scope_key = ? AND " for table in ("memory_versions", "memory_tags", "structured_memories"))
 _DROP_RECEIPTS = "DELETE FROM receipts WHERE receipt_id IN (SELECT receipt_id FROM receipts WHERE {ids})"
@@ -44,7 +48,10 @@ _DROP_BLOCKS = f"""
 """
 _DROP_DEAD = "DELETE FROM ix_dead WHERE scope_key = ?"
 _NONE_DEAD = "UPDATE ix_scope SET dead_n = 0, version = version + 1 WHERE scope_key = ?"
-_DONE = "DELETE FROM removals WHERE scope_key = ?"
+_DONE = "UPDATE removals SET done = 1 WHERE scope_key = ?"
+_NO_SITTING = "UPDATE ix_scope SET sitting = '', sitting_place = 0 WHERE scope_key = ? AND n = 0"  # the next save is in nobody's company
+_LONG_DONE = "SELECT scope_key FROM removals WHERE done = 1 AND asked_at < ? ORDER BY asked_at, scope_key"
+_FORGET = "DELETE FROM removals WHERE scope_key = ? AND done = 1 AND asked_at < ?"
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,13 +131,27 @@ def _drop_some_blocks(tx: Tx, scope_key: str) -> bool:
 
 
 def _finish(tx: Tx, scope_key: str) -> bool:
-    """Forget that it was asked for, and the scope itself where it is empty; False when something is to go again: since the last look
-    somebody has asked anew, for what was saved meanwhile."""
+    """Note that it is done; False when something is to go again: since the last look somebody has asked anew, for what was saved
+    meanwhile."""
     tx.alone(scope_key)
     for before, asked_at in tx.rows(_ASKED, (scope_key,)):
         if tx.rows(_COUNT, {"key": scope_key, "before": before, "asked_at": asked_at})[0][0]:
             return False
-    tx.run(_EMPTY, (scope_key,))
+    tx.run(_NO_SITTING, (scope_key,))
     tx.run(_DONE, (scope_key,))
     sharing_rows.forget(tx, scope_key)
     return True
+
+
+def forget_done(engine: Engine, before: int) -> None:
+    """Forget the removals that were asked for *before* and are done, and the scopes that have held nothing since."""
+    with engine.read() as tx:
+        keys = [row[0] for row in tx.rows(_LONG_DONE, (before,))]
+    for key in keys:
+        engine.write(partial(_forget, scope_key=key, before=before))
+
+
+def _forget(tx: Tx, *, scope_key: str, before: int) -> None:
+    tx.alone(scope_key)
+    if tx.run(_FORGET, (scope_key, before)):
+        tx.run(_EMPTY, (scope_key,))
