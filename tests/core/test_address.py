@@ -74,7 +74,7 @@ def test_what_the_driver_takes_for_a_secret_among_parameters_is_hidden(secret: s
         ("host=db password='tea two' user=sam", "host=db password=*** user=sam"),
         ("host=db password=tea\\ two user=sam", "host=db password=*** user=sam"),
         ("host=db password='never closed", "host=db password=***"),
-        ("sqlite:///home/password/x.db", "sqlite:///home/password/x.db"),
+        ("sqlite:///srv/password/x.db", "sqlite:///srv/password/x.db"),
     ],
 )
 def test_how_it_is_shown(url: str, shown: str) -> None:
