@@ -4,6 +4,7 @@ import os
 import stat
 import threading
 import time
+from contextlib import ExitStack
 from pathlib import Path
 
 import apsw
@@ -221,6 +222,20 @@ def test_a_reader_sees_one_snapshot(engine: SqliteEngine) -> None:
         assert before == tx.rows("SELECT count(*) FROM t")
 
     assert [1] == numbers(engine)
+
+
+def test_of_the_connections_that_nobody_uses_one_keeps_what_it_read(engine: SqliteEngine) -> None:
+    """However many read at once, the process does not hold the same pages as often; and the next reader finds them."""
+    engine.write(lambda tx: tx.run("CREATE TABLE pages (text TEXT)"))
+    engine.write(lambda tx: tx.run_many("INSERT INTO pages VALUES (?)", [("x" * 1_000,) for _ in range(1_000)]))
+    with ExitStack() as reading:
+        for tx in [reading.enter_context(engine.read()) for _ in range(4)]:
+            assert [(1_000_000,)] == tx.rows("SELECT sum(length(text)) FROM pages")
+    held = [connection.status(apsw.SQLITE_DBSTATUS_CACHE_USED)[0] for connection in engine._readers]
+
+    assert 4 == len(held)
+    assert held[-1] > 1_000_000
+    assert max(held[:-1]) < 100_000
 
 
 def test_reads_go_on_while_another_process_holds_the_write_lock(engine: SqliteEngine) -> None:

@@ -165,8 +165,8 @@ class SqliteEngine:
             with suppress(apsw.Error):
                 if connection.in_transaction:
                     connection.execute("ROLLBACK")
-            if keep and len(self._readers) < READERS_KEPT_MAX and not self._closed:
-                self._readers.append(connection)
+            if keep and not self._closed:
+                self._put_back(connection)
             else:
                 connection.close()
 
@@ -241,6 +241,18 @@ class SqliteEngine:
                 self._writer.close()
             while self._readers:
                 self._readers.pop().close()
+
+    def _put_back(self, connection: apsw.Connection) -> None:
+        """Keep a connection that nobody uses now for the next reader. Of several, the one that lies on top is used most, and it alone keeps
+        the pages that it read: with those of all, a busy server would grow for hours."""
+        if not self._readers:
+            self._readers.append(connection)
+        elif len(self._readers) < READERS_KEPT_MAX:
+            with suppress(apsw.Error):
+                connection.pragma("shrink_memory")
+            self._readers.appendleft(connection)
+        else:
+            connection.close()
 
     def _queue(self, job: _Job) -> None:
         """Have *job* done: by who leads now, or else by its own caller."""
