@@ -127,7 +127,7 @@ def test_the_same_holds_with_a_rollback_journal(folder: Path, failure: str) -> N
 def test_a_store_that_leaves_what_it_refused_in_its_log_is_caught(folder: Path) -> None:
     """A flush that failed says nothing of the bytes: they may stand in the log, whole, and come back at the next start."""
     tally = Tally("disk: EIO on flushing, the log left as it is")
-    for number, chance in enumerate(tally.schedule(20)):
+    for number, chance in enumerate(tally.schedule(60)):  # some lives in five show it
         one_life(tally, folder / str(number), "EIO on flushing", chance, ForgetfulSqlite)
     tally.catch()
 

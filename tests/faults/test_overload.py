@@ -207,7 +207,7 @@ def without_files(tally: Tally, command: Sequence[str], folder: Path, token: str
         return len(heard)
 
     enough = comes_to(lambda: told() > 50)
-    during = comes_to(lambda: ledger.answers > before + 20)
+    during = comes_to(lambda: ledger.answers > before + 200)
     for connection in idle:
         connection.close()
     stop.set()
