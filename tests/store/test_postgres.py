@@ -358,3 +358,34 @@ def test_many_processes_that_start_at_once_on_an_empty_database_all_succeed(post
         services.close()
     finally:
         empty.close()
+
+
+def test_a_statement_is_prepared_once_for_all_reads_of_a_connection(engine: PostgresEngine) -> None:
+    """The end of a transaction does not undo it: to prepare one took longer than to run it."""
+    sql = "SELECT prepare_time, statement_timestamp() FROM pg_prepared_statements WHERE statement LIKE '%of pg_prepared%' AND 1 = ?"
+    sql = sql.replace("FROM", "/* of pg_prepared */ FROM")
+    seen = []
+    for _ in range(3):
+        with engine.read() as tx:
+            seen += tx.rows(sql, (1,))
+    with pytest.raises(NotImplementedError):
+        engine.write(lambda tx: failing(tx.rows(sql, (1,))))
+    with engine.read() as tx:
+        seen += tx.rows(sql, (1,))
+
+    assert 4 == len(seen)
+    assert 1 == len({prepared for prepared, _ in seen})
+    assert 4 == len({now for _, now in seen})
+
+
+def failing(_: object) -> None:
+    raise NotImplementedError
+
+
+def test_parameters_are_numbered_in_their_order(engine: PostgresEngine) -> None:
+    """By place or by name; a name that comes twice is one parameter, and a cast is none."""
+    with engine.read() as tx:
+        assert [(1, "b", 3)] == tx.rows("SELECT ?::bigint, ?::text, ?::bigint", (1, "b", 3))
+        assert [(2, 1, 2, "50%")] == tx.rows(
+            "SELECT CAST(:b AS BIGINT), CAST(:a AS BIGINT), CAST(:b AS BIGINT), '50%'", {"a": 1, "b": 2, "c": 3}
+        )

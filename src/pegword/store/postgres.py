@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import lru_cache
+from itertools import count
 from pathlib import Path
 from re import sub
 from typing import Any, LiteralString, TypeVar
@@ -107,15 +108,15 @@ class PostgresTx:
         if self._seen:
             self._seen(sql)
         try:
-            self._cursor.executemany(_written_for_psycopg(sql), parameters)
+            self._cursor.executemany(_numbered(sql)[0], parameters)
         except _RAISED as error:
             raise meant(error) from error
 
     def alone(self, *names: str) -> None:
-        self._hold("SELECT pg_advisory_xact_lock(lock) FROM unnest(%s::bigint[]) AS lock", names)
+        self._hold("SELECT pg_advisory_xact_lock(lock) FROM unnest($1::bigint[]) AS lock", names)
 
     def beside(self, *names: str) -> None:
-        self._hold("SELECT pg_advisory_xact_lock_shared(lock) FROM unnest(%s::bigint[]) AS lock", names)
+        self._hold("SELECT pg_advisory_xact_lock_shared(lock) FROM unnest($1::bigint[]) AS lock", names)
 
     def copy_file(self, path: Path, progress: Callable[[int, int], None]) -> bool:  # noqa: ARG002
         return False
@@ -123,15 +124,17 @@ class PostgresTx:
     def _hold(self, sql: LiteralString, names: Sequence[str]) -> None:
         locks = [int.from_bytes(hashlib.blake2b(name.encode(), digest_size=8).digest(), "big", signed=True) for name in names]
         try:
-            self._connection.execute(sql, (locks,), prepare=True)
+            self._cursor.execute(sql, (locks,), prepare=True)
         except _RAISED as error:
             raise meant(error) from error
 
     def _execute(self, sql: str, parameters: Parameters) -> None:
         if self._seen:
             self._seen(sql)
+        written, names = _numbered(sql)
+        values = [parameters[name] for name in names] if isinstance(parameters, Mapping) else parameters
         try:
-            self._cursor.execute(_written_for_psycopg(sql), parameters, prepare=True)
+            self._cursor.execute(written, values, prepare=True)
         except _RAISED as error:
             raise meant(error) from error
 
@@ -168,7 +171,13 @@ class PostgresEngine:
         self._pool = ConnectionPool(
             url,
             connection_class=Connection,
-            kwargs={"autocommit": True, "connect_timeout": CONNECT_WAIT_S, "fallback_application_name": "pegword", **_watched(url)},
+            kwargs={
+                "autocommit": True,
+                "connect_timeout": CONNECT_WAIT_S,
+                "fallback_application_name": "pegword",
+                "cursor_factory": psycopg.RawCursor,  # statements are taken as they are: to look for parameters in long ones took longest
+                **_watched(url),
+            },
             min_size=0,
             max_size=connections_max,
             max_idle=IDLE_S_MAX,
@@ -263,7 +272,7 @@ class PostgresEngine:
             except PoolClosed as error:
                 raise Unavailable("the database is closed", code="closed") from error
             try:
-                connection.execute(begin)
+                _say(connection, begin)
                 return connection
             except psycopg.Error as error:
                 self._give_back(connection)
@@ -274,7 +283,7 @@ class PostgresEngine:
         """End what is still open on *connection* and hand it back; one that broke is put away by the pool."""
         if not connection.closed and connection.info.transaction_status != psycopg.pq.TransactionStatus.IDLE:
             with suppress(psycopg.Error):
-                connection.execute("ROLLBACK")
+                _say(connection, b"ROLLBACK")
         self._pool.putconn(connection)
 
     def _look(self, url: str, notice: Callable[[str], None]) -> None:
@@ -348,8 +357,18 @@ def _configure(connection: Connection) -> None:
     connection.adapters.register_dumper(int, Int8BinaryDumper)  # one type for all, so that a statement is prepared once
 
 
+def _say(connection: Connection, command: bytes) -> None:
+    """Send a command that has neither parameters nor rows, on the short way, for it comes with every transaction; a ROLLBACK for another
+    reason too: the driver forgets at each one that it sees which statements were prepared."""
+    result = connection.pgconn.exec_(command)
+    if result.status != psycopg.pq.ExecStatus.COMMAND_OK:
+        raise errors.error_from_result(result)
+
+
 @lru_cache(maxsize=1_000)
-def _written_for_psycopg(sql: str) -> str:
-    """*sql* with the parameters as psycopg writes them."""
-    sql = sql.replace("%", "%%").replace("?", "%s")
-    return sub(r"(?<![:\w]):([a-z_]+)", r"%(\1)s", sql)
+def _numbered(sql: str) -> tuple[str, tuple[str, ...]]:
+    """*sql* with its parameters numbered, as the server takes them, and their names in that order, where they have any."""
+    names: dict[str, int] = {}
+    counted = count(1)
+    sql = sub(r"(?<![:\w]):([a-z_]+)", lambda name: f"${names.setdefault(name[1], len(names) + 1)}", sql)
+    return sub(r"\?", lambda _: f"${next(counted)}", sql), tuple(names)
