@@ -14,7 +14,7 @@ from itertools import islice
 from typing import Any, Protocol
 
 from pegword.core.errors import PegwordError, Unavailable
-from pegword.store import folding, nudge_rows, once_rows, receipt_rows, removing, session_index_rows
+from pegword.store import folding, nudge_rows, once_rows, receipt_rows, removing, session_index_rows, session_rows
 from pegword.store.engine import MANY_ROWS, Engine, Tx, told
 from pegword.store.sweeping import sweep
 
@@ -234,7 +234,7 @@ class Housekeeper:
 
     def sweep(self) -> None:
         """Take what has expired out of the index, and forget what is kept for a time and is old enough: receipts, kept answers, indexes of
-        sessions, emptied scopes, and what nudges noted."""
+        sessions, closed sessions, emptied scopes, and what nudges noted."""
         now = self._clock()
         for key in sweep(self._engine, now) | self._restore(now):
             self._scopes[key] = None
@@ -242,6 +242,8 @@ class Housekeeper:
         while self._engine.write(lambda tx: once_rows.drop_before(tx, now - self._answers_kept_us)):
             pass
         while self._engine.write(lambda tx: session_index_rows.drop_before(tx, now - session_index_rows.KEPT_US)):
+            pass
+        while self._engine.write(lambda tx: _forget_sessions(tx, now - session_rows.CLOSED_KEPT_US)):
             pass
         removing.forget_done(self._engine, now - removing.SLOTS_KEPT_US)
         self._engine.write(lambda tx: nudge_rows.drop_before(tx, now, now - MARKS_KEPT_US))
@@ -258,6 +260,15 @@ class Housekeeper:
         except BaseException:
             _log.exception("housekeeping failed")
         return True
+
+
+def _forget_sessions(tx: Tx, before: int) -> bool:
+    """Forget some sessions that were closed *before*, with all that hangs on them; False when there were none."""
+    tx.alone(MANY_ROWS)
+    ids = session_rows.forget_closed(tx, before)
+    session_index_rows.forget_sessions(tx, ids)
+    nudge_rows.forget_sessions(tx, ids)
+    return bool(ids)
 
 
 def _in_one(tx: Tx, works: Sequence[Callable[[Tx], None]]) -> None:

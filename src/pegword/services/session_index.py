@@ -74,7 +74,7 @@ def asked(caller: Caller, session: Session, visible: Visible, *, tool: bool, ind
     Raises `Invalid` where there is neither.
     """
     if session.session_id:
-        return Asked(f"session:{session.session_id}", KEPT_US, caller, visible, session.resumed_at, tool, index_chars)
+        return Asked(session_index_rows.key_of(session.session_id), KEPT_US, caller, visible, session.resumed_at, tool, index_chars)
     if not session.workstream_id.strip():
         raise Invalid("mode index needs a session, or at least a workstream: its index is kept for that one", field="session")
     scope = session_scope(caller, session, "workstream")

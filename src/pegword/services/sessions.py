@@ -107,7 +107,7 @@ class Sessions:
 
         def work(tx: Tx) -> Session:
             session = _held(tx, caller, session_id)
-            if session.parent_id and _found(tx, caller, session.parent_id).closed:
+            if session.parent_id and not _is_open(tx, caller, session.parent_id):
                 raise Conflict("the session's parent is closed; resume that first", field="session", code="session_closed")
             now = self._clock()
             session_rows.resume(tx, session.session_id, now)
@@ -195,6 +195,12 @@ def _held(tx: Tx, caller: Caller, session_id: str, what: str = "Session") -> Ses
     """As `_found`, and nobody closes or resumes sessions of its user before the transaction ends."""
     session_rows.alone(tx, _found(tx, caller, session_id, what).user_id)
     return _found(tx, caller, session_id, what)  # it may have changed while we waited
+
+
+def _is_open(tx: Tx, caller: Caller, session_id: str) -> bool:
+    """Whether there is such a session, and it is not closed; one that was closed long ago is there no more."""
+    session = session_rows.get(tx, session_id, caller.user_id, service=_is_service(caller))
+    return session is not None and not session.closed
 
 
 def _is_service(caller: Caller) -> bool:

@@ -61,6 +61,12 @@ def called(tx: Tx, key: str, fingerprint: str, at: int) -> int:
     return int(tx.rows(_CALLED, {"key": key, "fingerprint": fingerprint, "at": at})[0][0])
 
 
+def forget_sessions(tx: Tx, session_ids: Sequence[str]) -> None:
+    """Forget all that is known of these sessions."""
+    for table in ("nudge_events", "nudge_marks", "nudge_calls"):
+        tx.run(f"DELETE FROM {table} WHERE {among('session_key', len(session_ids))}", padded(session_ids))
+
+
 def drop_before(tx: Tx, now: int, at: int) -> None:
     """Forget the events that are no longer valid *now*, and the marks and calls older than *at*."""
     tx.alone(MANY_ROWS)

@@ -26,6 +26,7 @@ _ADD_NAMED = "INSERT INTO session_index_memories (index_id, memory_id, version) 
 _DROP = "DELETE FROM session_indexes WHERE "
 _DROP_NAMED = "DELETE FROM session_index_memories WHERE "
 _NAMING = "SELECT DISTINCT index_id FROM session_index_memories WHERE "
+_OF_KEYS = "SELECT index_id FROM session_indexes WHERE "
 _OLD = "SELECT index_id FROM session_indexes WHERE made_at < ? ORDER BY made_at LIMIT ?"
 # Those that matter most first: by priority, then the newest.
 _CANDIDATES = """
@@ -89,6 +90,17 @@ def drop(tx: Tx, index_ids: Sequence[str]) -> None:
         some = index_ids[start : start + _ROWS_AT_ONCE]
         for statement in (_DROP, _DROP_NAMED):
             tx.run(statement + among("index_id", len(some)), padded(some))
+
+
+def key_of(session_id: str) -> str:
+    """What the index of a session is kept under."""
+    return f"session:{session_id}"
+
+
+def forget_sessions(tx: Tx, session_ids: Sequence[str]) -> None:
+    """Keep the index of none of these sessions."""
+    keys = [key_of(session_id) for session_id in session_ids]
+    drop(tx, [row[0] for row in tx.rows(_OF_KEYS + among("index_key", len(keys)), padded(keys))])
 
 
 def drop_before(tx: Tx, at: int) -> bool:

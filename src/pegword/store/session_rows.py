@@ -5,6 +5,9 @@ from dataclasses import dataclass
 from pegword.core.caller import Scope, Session
 from pegword.store.engine import Row, Tx, among, padded
 
+CLOSED_KEPT_US = 30 * 24 * 3_600 * 1_000_000  # from when it was closed
+FORGOTTEN_AT_ONCE = 200
+
 # What a session has of a scope with members follows from the member's row of this moment, never from what was true when it was made.
 _SESSION = """
     SELECT s.session_id, s.kind, s.user_id, u.name, s.anonymous, s.workstream_id, s.workstream_key, s.project_key, s.persona, s.memory,
@@ -35,6 +38,13 @@ _CLOSE = "UPDATE sessions SET closed_at = ? WHERE session_id = ? AND closed_at I
 _CLOSE_CHILDREN = "UPDATE sessions SET closed_at = ? WHERE closed_at IS NULL AND {children} RETURNING session_id"
 _CLOSE_IN_WORKSTREAM = "UPDATE sessions SET closed_at = ? WHERE closed_at IS NULL AND workstream_key = ?"
 _IN_WORKSTREAM = "SELECT 1 FROM sessions WHERE workstream_key = ? LIMIT 1"
+# Of those that were closed long ago, none whose child is open; one that is resumed at this moment stays.
+_ENDED = """
+    SELECT s.session_id, s.user_id FROM sessions AS s WHERE s.closed_at < ? AND s.closed_at IS NOT NULL AND NOT EXISTS (
+        SELECT 1 FROM sessions AS child WHERE child.parent_id = s.session_id AND child.closed_at IS NULL)
+    ORDER BY s.closed_at, s.session_id LIMIT ?
+"""
+_FORGET = "DELETE FROM sessions WHERE closed_at < ? AND {ids} RETURNING session_id"
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +104,16 @@ def close_in_workstream(tx: Tx, workstream_key: str, now: int) -> bool:
     """Close every session in a workstream; False when it never had one."""
     tx.run(_CLOSE_IN_WORKSTREAM, (now, workstream_key))
     return bool(tx.rows(_IN_WORKSTREAM, (workstream_key,)))
+
+
+def forget_closed(tx: Tx, before: int) -> list[str]:
+    """Forget sessions that were closed *before*, but not all at once; their ids, none when no more is left. Who would resume
+    one, or make a child of it, waits until the transaction ends."""
+    ended = tx.rows(_ENDED, (before, FORGOTTEN_AT_ONCE))
+    for user_id in sorted({row[1] for row in ended}):
+        alone(tx, user_id)
+    ids = [row[0] for row in ended]
+    return [row[0] for row in tx.rows(_FORGET.replace("{ids}", among("session_id", len(ids))), (before, *padded(ids)))] if ids else []
 
 
 def _session(row: Row) -> Session:
