@@ -19,6 +19,7 @@ from pegword.store.postgres import PostgresTx
 from tests import postgres
 
 CALLER = Caller("u1", "alice", "key:1")
+FEW = "removals"  # a table of a few rows, whatever the number of memories
 SAID = [{"role": "user", "content": "walrus tea with honey"}]
 
 
@@ -34,7 +35,7 @@ def scans(postgres_database: postgres.Database, monkeypatch: pytest.MonkeyPatch)
             execute(tx, f"EXPLAIN {sql}", parameters)
             plan: list[Row] = tx._cursor.fetchall()
             execute(tx, "SET LOCAL enable_seqscan = on", ())
-            if any("Seq Scan" in line for (line,) in plan):
+            if any("Seq Scan" in line and FEW not in line for (line,) in plan):
                 found.append(sql)
         execute(tx, sql, parameters)
 
