@@ -235,6 +235,7 @@ FILES: dict[str, Callable[[Path], object]] = {
     "a text": lambda path: path.write_text("dear diary, " * 1_000, encoding="utf-8"),
     "a folder": lambda path: (path.unlink(), path.mkdir()),
     "a link": lambda path: (path.rename(path.with_name("x")), path.symlink_to(path.with_name("x"))),
+    "one of two names": lambda path: path.with_name("x").hardlink_to(path),
     "cut": lambda path: path.write_bytes(path.read_bytes()[:20_000]),
     "cut in the head": lambda path: path.write_bytes(path.read_bytes()[:50]),
     "another program's": lambda path: path.write_bytes(path.read_bytes()[:68] + b"abcd" + path.read_bytes()[72:]),

@@ -15,7 +15,7 @@ from pegword.store import sqlite_file
 from pegword.store.filesystem import network_file_system
 from pegword.store.migrate import migrate, migrations
 from pegword.store.sqlite import BATCH_MAX, SqliteEngine, SqliteTx
-from pegword.store.sqlite_file import has_wal_race
+from pegword.store.sqlite_file import Use, has_wal_race
 
 _MOUNTS = """\
 22 1 254:0 / / rw,relatime - ext4 /dev/vda rw
@@ -56,6 +56,66 @@ def test_a_symbolic_link_is_refused(tmp_path: Path, store_path: Path) -> None:
     store_path.symlink_to(tmp_path / "elsewhere")
     with pytest.raises(Invalid, match="symbolic link"):
         SqliteEngine(store_path)
+
+
+def two_names(path: Path) -> Path:
+    """A second name of the store at *path*, which is made."""
+    SqliteEngine(path).close()
+    other = path.with_name("another.db")
+    other.hardlink_to(path)
+    return other
+
+
+def check_two_names(path: Path) -> None:
+    """Under each of its names it is refused, and left as it is, until it has one only; a look at it is taken all the same."""
+    other = two_names(path)
+    before = path.read_bytes()
+    for name in (path, other):
+        for use in (Use.STORE, Use.SCRATCH):
+            with pytest.raises(Invalid, match=r"has another name too, a hard link: .* -samefile ") as refusal:
+                SqliteEngine(name, create=False, use=use)
+            assert ("database", "other_names") == (refusal.value.field, refusal.value.code)
+        SqliteEngine(name, create=False, use=Use.LOOK).close()
+        SqliteEngine(name, create=False, use=Use.FROZEN).close()
+    assert before == path.read_bytes()
+    other.unlink()
+    SqliteEngine(path, create=False).close()
+
+
+def test_a_file_of_two_names_is_refused(store_path: Path) -> None:
+    """Its log is found by the name, so that two programs under two names would write past each other."""
+    check_two_names(store_path)
+
+
+def test_a_name_that_a_killed_restore_left_is_no_other_name(store_path: Path) -> None:
+    """Nobody opens that one; it is refused itself."""
+    SqliteEngine(store_path).close()
+    partial = store_path.with_name(f"{store_path.name}.partial")
+    partial.hardlink_to(store_path)
+    with pytest.raises(Invalid, match="another name"):
+        SqliteEngine(partial, create=False)
+    SqliteEngine(store_path, create=False).close()
+    store_path.with_name("third.db").hardlink_to(store_path)
+    with pytest.raises(Invalid, match="another name"):
+        SqliteEngine(store_path, create=False)
+
+
+def test_two_programs_under_two_names_are_noticed_as_such(store_path: Path) -> None:
+    """The one that runs goes on; the one that comes under the other name does not begin."""
+    running = SqliteEngine(store_path)
+    other = store_path.with_name("another.db")
+    other.hardlink_to(store_path)
+    with pytest.raises(Invalid, match="another name"):
+        SqliteEngine(other, create=False)
+    running.write(lambda tx: tx.run("CREATE TABLE goes_on (x)"))
+    running.close()
+
+
+def test_two_names_that_are_not_looked_for_are_noticed(store_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Planted: every file has one name."""
+    monkeypatch.setattr("pegword.store.sqlite_file.has_other_names", lambda _: False)
+    with pytest.raises(BaseException, match="DID NOT RAISE"):
+        check_two_names(store_path)
 
 
 def test_a_folder_is_refused(tmp_path: Path) -> None:

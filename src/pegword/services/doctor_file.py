@@ -8,7 +8,7 @@ from pathlib import Path
 
 from pegword.services.diagnosis import ERROR, NOTE, OK, WARNING, Finding
 from pegword.store.filesystem import file_system, network_file_system
-from pegword.store.sqlite_file import WAL_BYTES_KEPT, has_wal_race, sqlite_version
+from pegword.store.sqlite_file import WAL_BYTES_KEPT, has_other_names, has_wal_race, sqlite_version
 
 ROOM_LEAST = 16 << 20
 _PASSING = {
@@ -40,6 +40,9 @@ def _there(path: Path) -> Finding:
         return Finding("file", ERROR, f"there is no file {path}", "name the right one, or put a backup back: pegword restore FILE --to URL")
     if not stat.S_ISREG(path.stat().st_mode):
         return Finding("file", ERROR, f"{path} is no regular file", "name the file of the database")
+    if has_other_names(path):
+        fix = f"keep one name, and remove the others: find / -xdev -samefile {shown}"
+        return Finding("file", ERROR, f"{path} has another name too, a hard link, and is not opened: two names would damage it", fix)
     if not os.access(path, os.R_OK):
         return Finding("file", ERROR, f"{path} cannot be read by you", f"chown {os.geteuid()} {shown}; chmod 600 {shown}")
     if path.stat().st_size == 0:

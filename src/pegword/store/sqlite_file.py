@@ -7,6 +7,7 @@ rollback journal.
 import errno
 import os
 import re
+import shlex
 import stat
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -17,6 +18,7 @@ from urllib.parse import quote
 import apsw
 
 from pegword.core.errors import Busy, Damaged, DiskFailed, Invalid, NewerDatabase, PegwordError, ReadOnly, StorageFull, Unavailable
+from pegword.store.files import SUFFIX
 from pegword.store.filesystem import network_file_system
 
 APPLICATION_ID = 0x50656757  # "PegW"
@@ -112,6 +114,13 @@ class SqliteFile:
         self._use = use
         self._vfs = vfs or None
         _make_private(path, create)
+        if use in (Use.STORE, Use.SCRATCH) and has_other_names(path):
+            raise Invalid(
+                f"{path} has another name too, a hard link: what two programs write under two names damages it;"
+                f" keep one name and remove the others, which are found with: find / -xdev -samefile {shlex.quote(str(path))}",
+                field="database",
+                code="other_names",
+            )
         opened = path.stat()
         self._identity = (opened.st_dev, opened.st_ino)
         self.journal = "delete" if use is Use.SCRATCH else _journal_for(path, notice, allow_unsafe_sqlite)
@@ -185,6 +194,21 @@ class SqliteFile:
         if self.unchanging():
             return f"file:{quote(str(self.path))}?immutable=1", apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
         return str(self.path), apsw.SQLITE_OPEN_READONLY
+
+
+def has_other_names(path: Path) -> bool:
+    """Whether the file has another name under which it could be opened as a store: SQLite's log and its locks go by the name.
+
+    One that a restore has left, as it does when it is killed at its end, is none: nobody opens that.
+    """
+    there = path.stat()
+    partial = path.with_name(path.name + SUFFIX)
+    try:
+        left = partial.lstat()
+    except OSError:
+        left = None
+    own = left is not None and (left.st_dev, left.st_ino) == (there.st_dev, there.st_ino)
+    return there.st_nlink > 1 + own
 
 
 def _make_private(path: Path, create: bool) -> None:
