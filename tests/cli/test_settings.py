@@ -155,3 +155,16 @@ def test_a_session_of_a_persona_without_memory_has_none(cli: Cli) -> None:
     assert ("", "", 0, [], "", None) == tuple(turn[key] for key in ("text", "hint", "in_scope", "memories", "index", "nudge"))
     assert "null" == cli.ok("tool", "--schema", "--session", session).out.strip()
     assert "memory is off in this session" in cli("tool", '{"action": "list"}', "--session", session).out
+
+
+def test_what_is_printed_names_the_file_that_it_stands_on(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another account has another one; which it is, and whether it is there, is said, so that nobody takes theirs for a server's."""
+    path = config(tmp_path, "[memory]\nrelevance_k = 9\n")
+    own, named = cli.ok("config"), cli.ok("config", "--config", str(path))
+    monkeypatch.setenv("PEGWORD_CONFIG", str(path))
+    by_variable = cli.ok("config", "--json").json
+
+    assert "config.toml, which is not there\n" in own.out
+    assert str(cli.home) in own.out.replace("\n", "")
+    assert f"The config file is {path}\n" in named.out
+    assert (str(path), True) == (by_variable["config_path"], by_variable["config_there"])

@@ -13,12 +13,14 @@ from pegword.cli.progress import progress_bar
 
 
 def config_(ask: OnStore) -> None:
-    """Print the settings that are in force.
+    """Print the settings that are in force for you, as you call it.
 
-    Each with its value, where that came from, and what it does.
+    Each with its value, where that came from, and what it does. A server that somebody else has started may have others.
     """
+    import os
+
     from pegword.core.address import without_password
-    from pegword.settings import PERSONA_SAYS, PERSONAS, SETTINGS, database_of, load
+    from pegword.settings import PERSONA_SAYS, PERSONAS, SETTINGS, config_file, database_of, load
 
     def shown(value: object) -> object:
         return without_password(value) if isinstance(value, str) else value
@@ -46,12 +48,16 @@ def config_(ask: OnStore) -> None:
         for name, value in sorted(settings.personas.items())
     ]
     path = without_password(str(database_of(settings.database_url)))
+    file, _ = config_file(ask.config, os.environ)
+    is_there = file.is_file()
     if ask.as_json:
-        output.document({"settings": entries, "database_path": path, "warnings": list(settings.warnings)})
+        told = {"config_path": str(file), "config_there": is_there}
+        output.document({"settings": entries, "database_path": path, **told, "warnings": list(settings.warnings)})
         return
     rows = [(e["name"], _value_text(e["value"]), e["origin"], e["says"]) for e in entries]
     output.table(("SETTING", "VALUE", "FROM", "WHAT IT DOES"), rows)
-    output.say(f"\nThe database is {path}")
+    output.say(f"\nThe config file is {file}{'' if is_there else ', which is not there'}")
+    output.say(f"The database is {path}")
     output.warn(settings.warnings, as_json=False)
 
 
