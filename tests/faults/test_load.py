@@ -1,5 +1,6 @@
 """A server under load for long: no accident, no answer lost, and nothing that grows without end."""
 
+import http.client
 import statistics
 import threading
 import time
@@ -40,9 +41,15 @@ class Sample:
     log: int
 
 
-def sample(at_s: float, pid: int, log: Path) -> Sample:
-    status = dict(line.split(":", 1) for line in Path(f"/proc/{pid}/status").read_text(encoding="ascii").splitlines())
-    files = len(list(Path(f"/proc/{pid}/fd").iterdir()))
+def sample(at_s: float, pid: int, log: Path) -> Sample | None:
+    """What it is now; None when it has ended."""
+    try:
+        status = dict(line.split(":", 1) for line in Path(f"/proc/{pid}/status").read_text(encoding="ascii").splitlines())
+        files = len(list(Path(f"/proc/{pid}/fd").iterdir()))
+    except OSError:
+        return None
+    if "VmRSS" not in status:
+        return None
     return Sample(at_s, int(status["VmRSS"].split()[0]) << 10, files, int(status["Threads"]), log.stat().st_size if log.exists() else 0)
 
 
@@ -51,7 +58,10 @@ def watch(tally: Tally, seconds: int, ledger: Ledger, pid: int, log: Path) -> li
     samples: list[Sample] = []
     began = last = time.monotonic()
     while (now := time.monotonic()) - began < seconds or len(samples) < SAMPLES_MIN or ledger.answers < ANSWERS_MIN:
-        samples.append(sample(now - began, pid, log))
+        taken = sample(now - began, pid, log)
+        if taken is None:
+            break
+        samples.append(taken)
         if now - last >= PROGRESS_EVERY_S:
             last = now
             print(f"  {tally.what}: {told(now - began)} of {told(seconds)}, {samples[-1].memory >> 20} MiB", flush=True)
@@ -61,6 +71,8 @@ def watch(tally: Tally, seconds: int, ledger: Ledger, pid: int, log: Path) -> li
 
 def growth(tally: Tally, samples: Sequence[Sample]) -> list[str]:
     """What has grown that must not. The first third of the time is for warming up."""
+    if len(samples) < SAMPLES_MIN:
+        return []
     warm = samples[len(samples) // 3 :]
     first, last, wrong = warm[0], warm[-1], []
     if last.at_s >= LONG_S:
@@ -82,7 +94,13 @@ def under_load(tally: Tally, command: Sequence[str], folder: Path, token: str, s
     server = Server(command, f"sqlite:///{folder / 'pegword.db'}", folder)
 
     def read() -> None:
-        while not stop.is_set():
+        try:
+            look_on()
+        except (OSError, http.client.HTTPException):
+            reads[0] += server.process.poll() is None  # that it is gone is seen elsewhere
+
+    def look_on() -> None:
+        while not stop.is_set() and server.process.poll() is None:
             reads[ask(server.port, "POST", "/v1/api/memories/search", {"query": "content words"}, token)[0]] += 1
             reads[ask(server.port, "GET", "/v1/api/memories?limit=5", token=token)[0]] += 1
 
@@ -91,10 +109,12 @@ def under_load(tally: Tally, command: Sequence[str], folder: Path, token: str, s
         thread.start()
     threads = [*writers(clients // 2, server.port, token, ledger, 1, stop), *readers]
     samples = watch(tally, seconds, ledger, server.process.pid, folder / "pegword.db-wal")
+    died = server.process.poll() is not None
     stop.set()
     joined(threads)
     code = server.stop()
     found, wrong = look(folder / "pegword.db")
+    wrong += [f"the server ended under load: {server.said[-500:]}"] if died else []
     wrong += ledger.wrong + [f"{number} reads were answered {status}" for status, number in reads.items() if status != 200]
     wrong += [f"{number} writes were answered {status}" for (status, _), number in ledger.statuses.items() if status >= 500]
     wrong += ([f"ended with {code}"] if code else []) + growth(tally, samples)
