@@ -4,19 +4,24 @@ import random
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from pegword.assembly import open_services
-from pegword.core.caller import GLOBAL, Caller, Session, reach, user_scope
-from pegword.core.errors import NotFound, VersionMismatch
+from pegword.core.caller import GLOBAL, Caller, Session, Visible, reach, scope_of, user_scope
+from pegword.core.errors import Busy, NotFound, VersionMismatch
 from pegword.core.memory import Draft, Memory
+from pegword.core.transfer import Line
 from pegword.services.bundle import Services
+from pegword.services.once import Asked, Kept, once
+from pegword.services.transfer import Transfer
 from pegword.services.writing import Changes, draft_of
 from pegword.settings import load
 from pegword.store import blocks, folding, memory_rows
-from pegword.store.engine import Tx
+from pegword.store.engine import MANY_ROWS, Tx
 from pegword.store.postgres import PostgresTx
 from tests import postgres
 from tests.store.test_index import WORDS, check, small_index  # noqa: F401  (a fixture)
@@ -302,3 +307,62 @@ def test_a_delete_of_what_was_changed_meanwhile_deletes_it_as_it_is_then(
     check(store)
     for opened in (store, other):
         opened.close()
+
+
+def changes_elsewhere_during_an_import(url: str) -> list[str]:
+    """What others get done between the last line of an import that is done once and its end."""
+    store, other = (open_services(url, load(environment={})) for _ in range(2))
+    mine, theirs = user_scope(CALLER), scope_of(CALLER, "workstream", "elsewhere")
+    for number in range(3):
+        store.memories.save(CALLER, Draft(f"n{number}", "walrus tea", theirs))
+    imported = [Line(number, f"line{number}", "text", "user", "") for number in range(1, 251)]
+    done: list[str] = []
+
+    def others() -> None:
+        other.turns.turn(CALLER, Session("elsewhere"), [{"role": "user", "content": "walrus"}])
+        other.memories.get(CALLER, theirs, "n1")
+        other.housekeeper.settle()
+        with other.engine.read() as tx:
+            done.extend(name for name, accesses in tx.rows("SELECT name, access_count FROM structured_memories ORDER BY name") if accesses)
+        other.memories.save(CALLER, Draft("gone", "expires", theirs, expires_at=other.clock() - 1))
+        with suppress(Busy):
+            other.housekeeper.sweep()
+        with other.engine.read() as tx:
+            done.extend(name for (name,) in tx.rows("SELECT name FROM structured_memories WHERE slot = -1"))
+
+    def work(on: Services) -> Kept:
+        report = on.transfer.bring(CALLER, imported, at_once=1_000)
+        thread = threading.Thread(target=others)
+        thread.start()
+        thread.join(20)
+        return Kept(200, (), str(report.counts["created"]).encode())
+
+    answer = once(store, Asked("import", "all of it", "write"), work)
+    assert b"250" == answer.body
+    assert 250 == store.memories.list(CALLER, Visible((mine,))).total
+    check(store)
+    for opened in (store, other):
+        opened.close()
+    return done
+
+
+def test_an_import_that_is_done_once_keeps_nobody_waiting_elsewhere(postgres_database: postgres.Database) -> None:
+    """Receipts, access counts and sweeps of other scopes go on while its transaction is open."""
+    postgres_database.empty()
+
+    assert ["n0", "n1", "n2", "gone"] == changes_elsewhere_during_an_import(postgres_database.url)
+
+
+def test_the_same_test_catches_an_import_that_holds_the_rows_of_all(
+    postgres_database: postgres.Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bring_some = Transfer._bring_some
+
+    def greedy(self: Transfer, tx: Tx, *arguments: Any) -> Any:
+        tx.alone(MANY_ROWS)
+        return bring_some(self, tx, *arguments)
+
+    monkeypatch.setattr(Transfer, "_bring_some", greedy)
+    postgres_database.empty()
+
+    assert ["n0", "n1", "n2", "gone"] != changes_elsewhere_during_an_import(postgres_database.url)

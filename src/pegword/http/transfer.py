@@ -13,6 +13,7 @@ from pegword.core.transfer import POLICIES
 from pegword.http.memory_fields import Expired, ScopeId, ScopeWord
 from pegword.http.routing import Answer, Call, Route
 from pegword.http.spooling import Spool
+from pegword.services.transfer import LINES_AT_ONCE
 
 ONCE_LINES_MAX = 1_000
 FILE_NAME = "pegword-export.jsonl"
@@ -116,7 +117,13 @@ def import_memories(call: Call, spool: Spool, query: ImportQuery) -> Answer:
             field="Idempotency-Key",
         )
     spool.rewind()
-    report = call.services.transfer.bring(call.caller, lines.read(spool.file), policy=query.policy, dry_run=query.dry_run)
+    report = call.services.transfer.bring(
+        call.caller,
+        lines.read(spool.file),
+        policy=query.policy,
+        dry_run=query.dry_run,
+        at_once=LINES_AT_ONCE if call.once_key is None else ONCE_LINES_MAX,  # all scopes are held first, where it is one transaction
+    )
     unknown = [f"{name}: no such field of a memory; ignored in {n} lines" for name, n in report.unknown.items()]
     return Answer(
         ImportReport(

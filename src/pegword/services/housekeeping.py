@@ -273,10 +273,10 @@ def _forget_sessions(tx: Tx, before: int) -> bool:
 
 def _in_one(tx: Tx, works: Sequence[Callable[[Tx], None]]) -> None:
     """Do *works*, all that they hold first."""
-    tx.alone(MANY_ROWS)
     scopes = {key for work in works if isinstance(work, InScopes | Together) for key in work.scopes}
     if scopes:
         tx.beside(*sorted(scopes), *sorted(map(told, scopes)))
+    tx.alone(MANY_ROWS)
     done: set[Callable[..., None]] = set()
     for work in works:
         if not isinstance(work, Together):

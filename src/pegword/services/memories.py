@@ -102,7 +102,7 @@ class Memories:
         if memory is None:
             raise NotFound(f"Memory '{name}' not found")
         if counted:
-            self._count_accesses([memory.memory_id])
+            self._count_accesses([memory])
         return memory
 
     def get_by_id(self, caller: Caller, memory_id: str) -> Memory:
@@ -110,7 +110,7 @@ class Memories:
         caller.require("read")
         with self._engine.read() as tx:
             memory = within_reach(tx, caller, memory_id)
-        self._count_accesses([memory.memory_id])
+        self._count_accesses([memory])
         return memory
 
     def list(
@@ -162,7 +162,7 @@ class Memories:
             if include_expired:
                 findings = with_expired(tx, self._analyser, visible, findings, filters, limit=limit, phrases=phrases)
         if counted and findings.hits:
-            self._count_accesses([hit.memory.memory_id for hit in findings.hits])
+            self._count_accesses([hit.memory for hit in findings.hits])
         found = findings.found
         return SearchResult(findings.hits, findings.total, found.terms, found.left_out, found.left_out_n, findings.cut)
 
@@ -285,9 +285,10 @@ class Memories:
         checked_text(tag, "tag", TAG_CHARS_MAX)
         return Filters(self._clock(), kind, tag, include_expired)
 
-    def _count_accesses(self, memory_ids: Sequence[str]) -> None:
-        now = self._clock()
-        self._housekeeper.later(Together(memory_rows.accessed, (memory_ids, now)))
+    def _count_accesses(self, memories: Sequence[Memory]) -> None:
+        seen = [memory.memory_id for memory in memories], self._clock()
+        scopes = tuple({memory.scope.key for memory in memories})
+        self._housekeeper.later(Together(memory_rows.accessed, seen, scopes))
 
 
 def _at_least_one(limit: int) -> int:

@@ -27,7 +27,7 @@ from pegword.core.transfer import (
 from pegword.services.housekeeping import Keeper
 from pegword.services.writing import IMPORT, Writing
 from pegword.store import memory_rows, transfer_rows
-from pegword.store.engine import MANY_ROWS, Engine, Tx
+from pegword.store.engine import Engine, Tx
 
 LINES_AT_ONCE = 100  # brought in together, in one transaction
 NOTES_MAX = 1_000
@@ -159,9 +159,11 @@ class Transfer:
         *,
         policy: str = POLICIES[0],
         dry_run: bool = False,
+        at_once: int = LINES_AT_ONCE,
         progress: Callable[[int], None] = lambda _: None,
     ) -> Report:
-        """Bring *lines* in, `LINES_AT_ONCE` in a transaction, each under the caller's own rights; say what became of each.
+        """Bring *lines* in, each under the caller's own rights, and say what became of each; *at_once* in a transaction, for which whatever
+        is written to their scopes waits.
 
         A memory is known again by its scope and name. *policy* says what happens where it differs from the stored one: ``skip``,
         ``overwrite``, or ``newer`` (overwrite what was saved before the line says that it was). What is the same changes nothing, so the
@@ -174,7 +176,7 @@ class Transfer:
         run = self._new_id()[:8]
         seen: _Seen = {}
         source = iter(lines)
-        while some := list(islice(source, LINES_AT_ONCE)):
+        while some := list(islice(source, at_once)):
             ready = [_ready(caller, line, run, seen) for line in some]
             try:
                 if dry_run:
@@ -193,9 +195,7 @@ class Transfer:
         return report
 
     def _bring_some(self, tx: Tx, caller: Caller, ready: list[_Ready | _Result], policy: str) -> list[_Result]:
-        tx.alone(MANY_ROWS)
-        for key in sorted({one.draft.scope.key for one in ready if isinstance(one, _Ready)}):
-            tx.alone(key)
+        tx.alone(*sorted({one.draft.scope.key for one in ready if isinstance(one, _Ready)}))
         return [one if isinstance(one, _Result) else self._bring(tx, caller, one, policy) for one in ready]
 
     def _bring(self, tx: Tx, caller: Caller, one: _Ready, policy: str) -> _Result:

@@ -16,8 +16,8 @@ T = TypeVar("T")
 Row = tuple[Any, ...]
 Parameters = Sequence[Any] | Mapping[str, Any]
 
-# Whoever changes rows of several memories in one transaction holds this `alone`, before any scope, so that two of them never wait for
-# each other's rows.
+# Whoever changes rows of several memories in one transaction holds their scopes first, in order. Who holds them `beside` others, or changes
+# rows of several sessions or receipts, holds this `alone` after that, so that two of them never wait for each other's rows.
 MANY_ROWS = "many rows"
 
 

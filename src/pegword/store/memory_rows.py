@@ -243,7 +243,7 @@ def delete(tx: Tx, memory: Memory) -> bool:
 
 
 def accessed(tx: Tx, many: Sequence[tuple[Sequence[str], int]]) -> None:
-    """Count one access of each memory of each set of ids, at the time that goes with it. `MANY_ROWS` is held alone."""
+    """Count one access of each memory of each set of ids, at the time that goes with it. Their scopes are held, and `MANY_ROWS`."""
     times: dict[str, list[int]] = {}
     for memory_ids, at in many:
         for memory_id in memory_ids:

@@ -177,7 +177,6 @@ class _Making:
 
     def _begin(self, tx: Tx) -> int | None:
         """The last slot that is made again, from now on or since somebody began; None when there is nothing to do."""
-        tx.alone(MANY_ROWS)
         tx.alone(self._key)
         rows = tx.rows(_STATE, (self._key,))
         if not rows or rows[0][0] == self._analyser:
@@ -305,7 +304,6 @@ class _Making:
 
     def _measure(self, tx: Tx, slots: Sequence[int]) -> None:
         """Write down how long the memories at *slots* are."""
-        tx.alone(MANY_ROWS)
         tx.alone(self._key)
         self._look(tx)
         rows = tx.rows(_LENGTHS.replace("{slots}", among("slot", len(slots))), (self._key, *padded(slots)))

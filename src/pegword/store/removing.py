@@ -99,8 +99,7 @@ def run(engine: Engine, scope_key: str, progress: Callable[[int], None]) -> None
 
 
 def _remove_some(tx: Tx, scope_key: str) -> _Batch:
-    tx.alone(MANY_ROWS)
-    tx.alone(scope_key)
+    tx.alone(scope_key, MANY_ROWS)
     asked = tx.rows(_ASKED, (scope_key,))
     if not asked:  # another process has finished it
         return _Batch(0, False)

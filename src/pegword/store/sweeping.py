@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from functools import partial
 
 from pegword.core.errors import Damaged
-from pegword.store.engine import MANY_ROWS, Engine, Tx
+from pegword.store.engine import Engine, Tx
 from pegword.store.memory_rows import tags_of
 from pegword.store.postings import NOT_INDEXED, enter, retire
 from pegword.store.reindex import Analyse
@@ -51,7 +51,6 @@ def restore(engine: Engine, now: int, analyser: str, analyse: Analyse) -> set[st
 
 
 def _restore_some(tx: Tx, *, scope_key: str, ids: Sequence[str], now: int, analyser: str, analyse: Analyse) -> int:
-    tx.alone(MANY_ROWS)
     tx.alone(scope_key)
     restored = 0
     for memory_id in ids:
@@ -71,7 +70,6 @@ def _restore_some(tx: Tx, *, scope_key: str, ids: Sequence[str], now: int, analy
 
 
 def _sweep_some(tx: Tx, *, scope_key: str, now: int) -> int:
-    tx.alone(MANY_ROWS)
     tx.alone(scope_key)
     rows = tx.rows(_SOME, (now, scope_key, SWEPT_AT_ONCE))
     for memory_id, slot, length in rows:
