@@ -35,8 +35,8 @@ def put(tx: Tx, name: str = "n", value: str = "v") -> None:
     fact_rows.put(tx, name, value)
 
 
-def fact(engine: PostgresEngine, name: str = "n") -> str | None:
-    with engine.read() as tx:
+def fact(engine: PostgresEngine, name: str = "n", *, single: bool = False) -> str | None:
+    with engine.read(single=single) as tx:
         return fact_rows.get(tx, name)
 
 
@@ -148,8 +148,9 @@ def test_what_breaks_at_its_commit_is_in_doubt_and_not_done_again(
     assert ("v" if committed else None) == fact(engine)
 
 
+@pytest.mark.parametrize("single", [False, True])
 def test_connections_that_broke_while_nobody_used_them_are_not_noticed(
-    postgres_database: postgres.Database, engine: PostgresEngine
+    postgres_database: postgres.Database, engine: PostgresEngine, single: bool
 ) -> None:
     """Reads and writes after a restart of the server go on as if nothing had been, on every connection that was open."""
     readers = [engine.read() for _ in range(4)]
@@ -160,7 +161,7 @@ def test_connections_that_broke_while_nobody_used_them_are_not_noticed(
     break_all(postgres_database)
 
     for _ in range(6):
-        assert fact(engine) is None
+        assert fact(engine, single=single) is None
     engine.write(put)
 
 

@@ -139,6 +139,25 @@ class PostgresTx:
             raise meant(error) from error
 
 
+class _Single(PostgresTx):
+    """One statement that reads, by itself: on another connection where the first one turns out to be broken."""
+
+    def __init__(self, engine: "PostgresEngine") -> None:
+        self._engine = engine
+
+    def rows(self, sql: str, parameters: Parameters = ()) -> list[Row]:
+        until = time.monotonic() + HEAL_WAIT_S
+        while True:
+            connection = self._engine._taken(until)
+            try:
+                return PostgresTx(connection, self._engine._seen).rows(sql, parameters)
+            except Unavailable:
+                if not connection.broken or time.monotonic() > until:
+                    raise
+            finally:
+                self._engine._give_back(connection)
+
+
 class PostgresEngine:
     """One PostgreSQL database. Threads may share it; any number of processes may, on any number of machines.
 
@@ -189,8 +208,11 @@ class PostgresEngine:
         )
 
     @contextmanager
-    def read(self, *, single: bool = False) -> Iterator[PostgresTx]:  # noqa: ARG002
-        """A read transaction on a connection of its own; its BEGIN shows whether the connection still holds."""
+    def read(self, *, single: bool = False) -> Iterator[PostgresTx]:
+        """A read transaction on a connection of its own; its BEGIN, or a *single* statement itself, shows whether that still holds."""
+        if single:
+            yield _Single(self)
+            return
         connection = self._begun(_READ)
         try:
             yield PostgresTx(connection, self._seen, self._kept_tails)
@@ -265,12 +287,7 @@ class PostgresEngine:
         """A connection on which a transaction has begun; those that broke while nobody used them are put away."""
         until = time.monotonic() + HEAL_WAIT_S
         while True:
-            try:
-                connection = self._pool.getconn(max(0.1, until - time.monotonic()))
-            except PoolTimeout as error:
-                raise Unavailable("the database does not answer; nothing was changed, try again") from error
-            except PoolClosed as error:
-                raise Unavailable("the database is closed", code="closed") from error
+            connection = self._taken(until)
             try:
                 _say(connection, begin)
                 return connection
@@ -278,6 +295,15 @@ class PostgresEngine:
                 self._give_back(connection)
                 if not connection.broken or time.monotonic() > until:
                     raise meant(error) from error
+
+    def _taken(self, until: float) -> Connection:
+        """A connection that nobody uses, for which it is waited *until* then (seconds of the monotonic clock)."""
+        try:
+            return self._pool.getconn(max(0.1, until - time.monotonic()))
+        except PoolTimeout as error:
+            raise Unavailable("the database does not answer; nothing was changed, try again") from error
+        except PoolClosed as error:
+            raise Unavailable("the database is closed", code="closed") from error
 
     def _give_back(self, connection: Connection) -> None:
         """End what is still open on *connection* and hand it back; one that broke is put away by the pool."""
