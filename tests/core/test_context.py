@@ -78,7 +78,7 @@ def test_a_message_about_our_texts_is_read(said: str) -> None:
     assert [said] == recent_texts([user(said)])
 
 
-@pytest.mark.timeout(20)
+@pytest.mark.timeout(120)
 @pytest.mark.parametrize("piece", [OPENER, f"{OPENER}{CLOSER}", "<memory-index>", "You have 1 memories in scope. ", CLOSER])
 def test_no_message_makes_it_look_twice_at_everything(piece: str) -> None:
     recent_texts([user(piece * (5_000_000 // len(piece)))])

@@ -148,7 +148,7 @@ def test_whatever_is_stored_its_block_is_nothing_new(contents: list[tuple[str, s
     assert (True, "", len(notes)) == (heard.found, heard.rest, len(heard.names))
 
 
-@pytest.mark.timeout(20)
+@pytest.mark.timeout(120)
 @pytest.mark.parametrize(
     "piece",
     [

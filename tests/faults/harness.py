@@ -18,7 +18,7 @@ from tests.faults.page import note
 SEED = int(os.environ.get("SEED", str(time.time_ns() % 1_000_000)))
 PROGRESS_EVERY_S = 10.0
 ENGINE_SHOWN = {"sqlite": "SQLite", "postgres": "PostgreSQL"}
-PATIENCE_S = int(os.environ.get("PEGWORD_FAULTS_PATIENCE_S", "300"))  # for one test, before pytest gives it up
+PATIENCE_S = int(os.environ.get("PEGWORD_FAULTS_PATIENCE_S", "900"))  # for one test, before pytest gives it up
 
 
 def quick_folder(otherwise: Path) -> Path:

@@ -237,7 +237,8 @@ def kill_imports(tally: Tally, forks: Any, folder: Path, target: Place, count: i
     for chance in tally.schedule(count):
         emptied(target)
         diary.unlink(missing_ok=True)
-        code = run(forks, dying_keeping.killed, chance.randrange(1, most + 1), "", bringing(hasty), data, target, diary)
+        last = chance.randrange(most // 2 if hasty else 1, most + 1)  # the first half goes by before anything is said to be done
+        code = run(forks, dying_keeping.killed, last, "", bringing(hasty), data, target, diary)
         if code == 0:  # ids are drawn anew each time, and so are the pages that hold them: it can take a few actions less than was counted
             continue
         wrong = [] if code == -9 else [f"it was not killed, and ended with {code}"]
@@ -269,4 +270,4 @@ def test_an_import_that_is_killed_leaves_whole_memories_and_is_finished_by_the_s
 
 @pytest.mark.parametrize("places", PAIRS[:1], ids="-to-".join, indirect=True)
 def test_an_import_that_is_said_to_be_done_before_it_is_is_caught(places: tuple[Place, Place], forks: Any, folder: Path) -> None:
-    kill_imports(Tally("kill -9 amid an import, answer before commit"), forks, folder, places[1], 60, hasty=True).catch()
+    kill_imports(Tally("kill -9 amid an import, answer before commit"), forks, folder, places[1], 30, hasty=True).catch()

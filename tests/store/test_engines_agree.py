@@ -143,7 +143,7 @@ def operate(store: Store, seed: int) -> Any:
         return type(error), str(error)
 
 
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(1_800)
 @pytest.mark.usefixtures("small_index")
 def test_the_same_operations_have_the_same_answers(stores: tuple[Store, Store]) -> None:
     """Whole records, order, totals, scores to the last bit, blocks, explanations and refusals."""
