@@ -6,16 +6,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pegword.core.likeness import LIKE, likeness
+from pegword.core.likeness import LIKE, Likeness
 from pegword.core.text import Analyser
 
 ANALYSER = Analyser()
 TERMS = st.lists(st.sampled_from("abcdefghij"), max_size=8, unique=True)
 
 
+def rarity(terms: Iterable[str]) -> list[float]:
+    return [(ord(term) % 3) / 2 for term in terms]
+
+
 def like(one: str, other: str) -> float:
-    new, old = ANALYSER.distinct(one), ANALYSER.distinct(other)
-    return likeness(dict.fromkeys(new, 5.0), 1_000, new, old, ANALYSER.rarity)
+    new = ANALYSER.distinct(one)
+    return Likeness(dict.fromkeys(new, 5.0), 1_000, new, ANALYSER.rarity).to(ANALYSER.distinct(other))
 
 
 @pytest.mark.parametrize(
@@ -66,18 +70,43 @@ def test_what_many_memories_say_is_still_alike() -> None:
     """A store full of doubles is where it matters most: there their words are common."""
     new, old = ANALYSER.distinct("The replica listens on port 5433."), ANALYSER.distinct("The replica uses port 5433 now.")
 
-    assert likeness(dict.fromkeys(new, 0.1), 1_000, new, old, ANALYSER.rarity) >= LIKE
+    assert Likeness(dict.fromkeys(new, 0.1), 1_000, new, ANALYSER.rarity).to(old) >= LIKE
 
 
 @given(TERMS, TERMS, st.integers(1, 10**6), st.floats(0.01, 20))
 def test_it_is_between_nothing_and_all(new: list[str], old: list[str], memories: int, idf: float) -> None:
     """Nothing in common is 0, the same is 1."""
-
-    def rarity(terms: Iterable[str]) -> list[float]:
-        return [(ord(term) % 3) / 2 for term in terms]
-
-    told = likeness(dict.fromkeys(new, idf), memories, new, old, rarity)
+    likeness = Likeness(dict.fromkeys(new, idf), memories, new, rarity)
+    told = likeness.to(old)
 
     assert 0.0 <= told <= 1.0 + 1e-9
     assert (told > 0) == bool(set(new) & set(old))
-    assert not new or abs(likeness(dict.fromkeys(new, idf), memories, new, new, rarity) - 1.0) < 1e-9
+    assert not new or abs(likeness.to(new) - 1.0) < 1e-9
+
+
+def check_nothing_is_passed_over(new: list[str], old: list[str], idf: dict[str, float], memories: int, some: list[str]) -> None:
+    likeness = Likeness(idf, memories, new, rarity)
+
+    assert likeness.may_be_like({term for term in idf if term in old}, some) or likeness.to(old) < LIKE
+
+
+@given(TERMS, TERMS, st.integers(1, 1_000), st.data())
+def test_what_is_passed_over_unread_is_never_alike(new: list[str], old: list[str], memories: int, data: st.DataObject) -> None:
+    """Whichever terms were searched for, and whatever part of the old memory was looked at."""
+    searched = data.draw(st.lists(st.sampled_from(new), unique=True)) if new else []
+    idf = {term: data.draw(st.floats(0.01, 20)) for term in searched}
+    some = data.draw(st.lists(st.sampled_from(old), unique=True)) if old else []
+    check_nothing_is_passed_over(new, old, idf, memories, some)
+
+
+def test_what_a_long_memory_tells_of_a_short_one_is_not_passed_over() -> None:
+    """Nearly all that the old one says stands in the new one, of which it is a small part."""
+    check_nothing_is_passed_over(list("abcdefghij"), list("abcdx"), {"i": 5.0, "j": 5.0}, 100, list("abcdx"))
+    check_nothing_is_passed_over(list("abcdefghij"), list("abcd"), {"i": 5.0, "j": 5.0}, 100, [])
+
+
+def test_a_bound_that_is_too_low_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Planted: what the new one says beside what was searched for counts for nothing."""
+    monkeypatch.setattr(Likeness, "_general_whole", 0.0)
+    with pytest.raises(AssertionError):
+        test_what_a_long_memory_tells_of_a_short_one_is_not_passed_over()

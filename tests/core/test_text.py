@@ -171,3 +171,19 @@ def test_hostile_text_takes_linear_time(name: str) -> None:
     list(Analyser().forms(text))
 
     assert time.process_time() - start < 5
+
+
+@given(st.text(st.sampled_from("aAb 1,.-_'é漢\n\u0301👍\""), max_size=60), st.lists(st.text(max_size=8), max_size=2))
+def test_each_word_is_looked_at_once_and_counts_as_often_as_it_stands(text: str, fields: list[str]) -> None:
+    """What is known of a whole text is what its terms one by one would tell, in their order."""
+    terms = ENGLISH.terms(text)
+    document = ENGLISH.document(text, fields)
+    counts: dict[str, int] = {}
+    for times, words in ((1, terms), *((FIELD_WEIGHT, ENGLISH.terms(field)) for field in fields)):
+        for term in words:
+            counts[term] = min(COUNT_MAX, counts.get(term, 0) + times)
+
+    assert list(dict.fromkeys(terms)) == ENGLISH.distinct(text)
+    assert (list(counts.items()), len(terms) + sum(len(ENGLISH.terms(field)) for field in fields)) == (
+        list(document.counts.items()), document.length,
+    )  # fmt: skip

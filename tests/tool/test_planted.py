@@ -104,7 +104,7 @@ def test_a_tool_that_saves_what_it_has_shown_is_noticed(
 def test_company_taken_for_likeness_is_noticed(
     monkeypatch: pytest.MonkeyPatch, model_of: ModelOf, services: Services, alice: Caller
 ) -> None:
-    monkeypatch.setattr(resembling, "likeness", lambda *_: 1.0)
+    monkeypatch.setattr(resembling.Likeness, "to", lambda *_: 1.0)
     with noticed():
         test_similar.test_what_was_saved_together_is_not_similar_for_that(model_of, services, alice)
 

@@ -12,40 +12,67 @@ is not rare though English knows it not. Company does not count, unlike in the r
 
 import math
 from collections.abc import Callable, Collection, Iterable, Mapping
+from functools import cached_property
+from itertools import compress
 
 LIKE = 0.5  # of ten pairs of notes in other words nine are above it both ways; what shares a word or two is far below
 NEARLY_ALL = 0.9
 SHARED_MIN = 3
 
 _COMMON_WEIGHT = 0.25
+_ROUNDING = 1e-9
 
 Rarity = Callable[[Iterable[str]], list[float]]
 
 
-def likeness(idf: Mapping[str, float], memories: int, new: Collection[str], old: Collection[str], rarity: Rarity) -> float:
-    """From 0.0 to 1.0: how alike a memory of the terms *new* and one of the terms *old* are, among so many *memories*.
+class Likeness:
+    """How alike a memory of the terms *new* and others are, among so many *memories*: what is the same for all of them, worked out once.
 
     *idf* holds those of the new memory's terms that were searched for.
     """
-    cap = math.log1p((memories - 0.5) / 1.5)
-    shared = set(new).intersection(old)
-    if not shared or cap <= 0:
-        return 0.0
-    general = _general(idf, rarity)
-    weights = {term: (general[term] + min(idf[term], cap) / cap) / 2 for term in idf}
-    told_new = _share(weights, shared)
-    told_old = _share(_general(old, rarity), shared)
-    most = max(told_new, told_old)
-    if len(shared) >= SHARED_MIN and most >= NEARLY_ALL:
-        return most
-    return 2 * told_new * told_old / (told_new + told_old) if told_new and told_old else 0.0
+
+    def __init__(self, idf: Mapping[str, float], memories: int, new: Iterable[str], rarity: Rarity) -> None:
+        self._new = frozenset(new)
+        self._rarity = rarity
+        cap = math.log1p((memories - 0.5) / 1.5)
+        general = _general(idf, rarity) if cap > 0 else []
+        self._weights = {term: (weight + min(idf[term], cap) / cap) / 2 for term, weight in zip(idf, general, strict=False)}
+        self._whole = sum(self._weights.values())
+        self._nothing = cap <= 0
+
+    def may_be_like(self, held: Collection[str], some: Iterable[str]) -> bool:
+        """Whether a memory can be like this one that holds, of the terms that were searched for, none but those *held*, and *some* terms
+        beside others. What is not need not be read whole."""
+        told_new = _share(self._weights, self._weights.values(), self._whole, held)
+        if 2 * told_new >= (LIKE - _ROUNDING) * (told_new + 1):  # where all of the old one were told in the new one
+            return True
+        shared = self._general_whole - sum(_general([term for term in self._weights if term not in held], self._rarity))  # at most
+        others = sum(_general([term for term in some if term not in self._new], self._rarity))
+        return shared >= (NEARLY_ALL - _ROUNDING) * (shared + others)
+
+    @cached_property
+    def _general_whole(self) -> float:
+        return sum(_general(self._new, self._rarity))
+
+    def to(self, old: Collection[str]) -> float:
+        """From 0.0 to 1.0: how alike a memory of the terms *old* is."""
+        shared = self._new.intersection(old)
+        if not shared or self._nothing:
+            return 0.0
+        told_new = _share(self._weights, self._weights.values(), self._whole, shared)
+        general = _general(old, self._rarity)
+        told_old = _share(old, general, sum(general), shared)
+        most = max(told_new, told_old)
+        if len(shared) >= SHARED_MIN and most >= NEARLY_ALL:
+            return most
+        return 2 * told_new * told_old / (told_new + told_old) if told_new and told_old else 0.0
 
 
-def _general(terms: Collection[str], rarity: Rarity) -> dict[str, float]:
-    return {term: _COMMON_WEIGHT + (1 - _COMMON_WEIGHT) * rare for term, rare in zip(terms, rarity(terms), strict=True)}
+def _general(terms: Iterable[str], rarity: Rarity) -> list[float]:
+    """What each of *terms* weighs in general."""
+    return [_COMMON_WEIGHT + (1 - _COMMON_WEIGHT) * rare for rare in rarity(terms)]
 
 
-def _share(weights: Mapping[str, float], held: Collection[str]) -> float:
-    """The share of *weights* that the terms *held* have."""
-    whole = sum(weights.values())
-    return sum(weight for term, weight in weights.items() if term in held) / whole if whole else 0.0
+def _share(terms: Iterable[str], weights: Iterable[float], whole: float, held: Collection[str]) -> float:
+    """The share that those of *terms* which are *held* have of the *weights*, which are the *whole* together."""
+    return sum(compress(weights, map(held.__contains__, terms))) / whole if whole else 0.0

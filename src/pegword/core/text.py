@@ -18,9 +18,11 @@ import re
 import sys
 import threading
 import unicodedata
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain, repeat
 
 import Stemmer
 
@@ -119,26 +121,21 @@ class Analyser:
 
     def terms(self, text: str) -> list[str]:
         """The terms of *text* in order, doubles and all."""
-        memo = self._memo
-        found: list[str] = []
-        for chunk in _chunks(text):
-            terms = memo.get(chunk)
-            if terms is None:
-                terms = _remember(memo, chunk, self._terms_of_chunk(chunk))
-            found.extend(terms)
-        return found
+        return list(chain.from_iterable(self._terms_of(_chunks(text))))
 
     def distinct(self, text: str) -> list[str]:
         """The terms of *text* without doubles, in the order of their first coming."""
-        return list(dict.fromkeys(self.terms(text)))
+        return list(dict.fromkeys(chain.from_iterable(self._terms_of(dict.fromkeys(_chunks(text))))))
 
     def document(self, content: str, fields: Iterable[str]) -> Document:
         """What the index keeps of a memory with this *content* and these short *fields* (name, description, tags)."""
         counts: dict[str, int] = {}
-        words = self.terms(content)
-        for term in words:
-            counts[term] = counts.get(term, 0) + 1
-        length = len(words)
+        length = 0
+        chunks = Counter(_chunks(content))
+        for terms, times in zip(self._terms_of(chunks), chunks.values(), strict=True):
+            length += times * len(terms)
+            for term in terms:
+                counts[term] = counts.get(term, 0) + times
         for field in fields:
             words = self.terms(field)
             length += len(words)
@@ -151,7 +148,7 @@ class Analyser:
 
     def rarity(self, terms: Iterable[str]) -> list[float]:
         """How rare each of *terms* is in general: from 0.0, a word of every talk, to 1.0. Known for English only."""
-        return [self._rarity.get(term, 1.0) for term in terms]
+        return list(map(self._rarity.get, terms, repeat(1.0)))
 
     def query(self, text: str) -> Query:
         """Read an explicit search: words, and phrases between double quotes. Everything else is no operator."""
@@ -176,6 +173,14 @@ class Analyser:
     def holds_phrase(self, text: str, phrase: tuple[str, ...]) -> bool:
         """Whether the words of *phrase* stand together, in order, in *text*."""
         return f" {' '.join(phrase)} " in f" {' '.join(self.forms(text))} "
+
+    def _terms_of(self, chunks: Collection[str]) -> list[tuple[str, ...]]:
+        """The terms of each of *chunks*. What is remembered of them, which is nearly all, is not looked at one by one."""
+        known = list(map(self._memo.get, chunks))
+        return [self._anew(chunk) if terms is None else terms for chunk, terms in zip(chunks, known, strict=True)]
+
+    def _anew(self, chunk: str) -> tuple[str, ...]:
+        return _remember(self._memo, chunk, self._terms_of_chunk(chunk))
 
     def _forms_of_chunk(self, chunk: str) -> list[str]:
         forms: list[str] = []

@@ -69,7 +69,7 @@ def find(
     tx: Tx,
     analyser: Analyser,
     visible: Visible,
-    texts: Sequence[str],
+    texts: Sequence[str | Sequence[str]],
     *,
     filters: Filters,
     limit: int,
@@ -77,13 +77,13 @@ def find(
     critical_k: int = 0,
     floor: bool = False,
 ) -> Findings:
-    """Find the *limit* memories that belong most to *texts* (newest message first) among those *visible*.
+    """Find the *limit* memories that belong most to *texts* (newest message first) among those *visible*; one may be given as its terms.
 
     *filters* act before the cut at *limit*, and so does the *floor*, which leaves out what is not relevant enough to be shown unasked.
     So do *phrases*, which are looked for in the best `PHRASE_CANDIDATES_MAX` and in at most `PHRASE_BYTES_MAX` of text. The newest
     *critical_k* memories of that priority are read as well, and stand apart from the hits.
     """
-    by_message = [analyser.distinct(text) for text in texts]
+    by_message = [analyser.distinct(text) if isinstance(text, str) else text for text in texts]
     distinct = list(dict.fromkeys(term for terms in by_message for term in terms))
     found = fetch(tx, visible, distinct)
     index = {term: i for i, term in enumerate(found.terms)}
