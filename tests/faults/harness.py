@@ -64,6 +64,8 @@ class Tally:
                 last, left = now, (now - began) / number * (count - number)
                 bad = f"{len(self.lost)} lost" + (f", {len(self.wrong)} wrong" if self.wrong else "")
                 print(f"  {self.what}: {number:,} of {count:,}, {bad}, after {told(now - began)}, about {told(left)} to go", flush=True)
+                if "caught" not in os.environ.get("PYTEST_CURRENT_TEST", "caught"):  # as the tests of planted faults are called
+                    self._write_down(caught=False, ended=False)
             yield random.Random(f"{SEED} {self.what} {number}")
         self._number = -1
 
@@ -97,10 +99,14 @@ class Tally:
 
     def _report(self, *, caught: bool) -> None:
         print(f"{'planted fault caught: ' if caught else ''}{self}", flush=True)
+        self._write_down(caught=caught, ended=True)
+
+    def _write_down(self, *, caught: bool, ended: bool) -> None:
+        """For the page. What is not *ended* counts when nothing comes after it: the run was broken off."""
         report = os.environ.get("PEGWORD_FAULTS_REPORT")
         if report:
             line = {
-                "what": self.what, "planted": caught, "injected": self.injected, "survived": self.survived,
+                "what": self.what, "planted": caught, "ended": ended, "injected": self.injected, "survived": self.survived,
                 "acknowledged": self.acknowledged, "lost": len(self.lost), "wrong": len(self.wrong), "notes": self.notes, "seed": SEED,
             }  # fmt: skip
             note(Path(report), line)

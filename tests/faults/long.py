@@ -1,7 +1,8 @@
 """The long form of the fault tests (`make faults`): the same tests with larger numbers, and docs/reliability.md from what they counted.
 
 Every number is an environment variable, ``PEGWORD_FAULTS_`` and its name; `NUMBERS` says what it is when nobody says otherwise.
-Each file of tests runs in a process of its own: one that fails, hangs or dies ends no other. What was counted is written down at once.
+Each file of tests runs in a process of its own: one that fails or dies ends no other. What was counted is written down as it goes; of a run
+that is broken off, as far as it came.
 
 Parts may run side by side, each with ``-k``, which pytest understands; the page is then written from what they counted::
 

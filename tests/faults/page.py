@@ -54,15 +54,20 @@ def merged(lines: Iterable[Line]) -> list[Line]:
     return [_added(list(of_seed.values())) for of_seed in runs.values()]
 
 
-def _weight(line: Line) -> tuple[bool, int]:
-    return (not line["planted"] and bool(line["lost"] or line["wrong"]), line["injected"])
+def _weight(line: Line) -> tuple[bool, int, bool]:
+    return (not line["planted"] and bool(line["lost"] or line["wrong"]), line["injected"], _ended(line))
+
+
+def _ended(line: Line) -> bool:
+    return bool(line.get("ended", True))
 
 
 def _added(lines: Sequence[Line]) -> Line:
     notes: dict[str, float] = {}
     for name, value in (item for line in lines for item in line["notes"].items()):
         notes[name] = notes.get(name, 0) + value if name.startswith(ADDED) else max(value, notes.get(name, value))
-    return {**lines[0], **{name: sum(line[name] for line in lines) for name in COUNTED}, "notes": notes}
+    ended = all(_ended(line) for line in lines)
+    return {**lines[0], **{name: sum(line[name] for line in lines) for name in COUNTED}, "notes": notes, "ended": ended}
 
 
 def write_page(lines: Sequence[Line], page: Path = PAGE) -> None:
@@ -85,7 +90,7 @@ def figures(lines: Sequence[Line]) -> str:
     ]
     for tally in tallies:
         if not tally["planted"]:
-            more = ", ".join(f"{name} {value:,g}" for name, value in tally["notes"].items())
+            more = ", ".join([f"{name} {value:,g}" for name, value in tally["notes"].items()] + ["broken off"] * (not tally["ended"]))
             told.append(
                 f"| {tally['what']} | {tally['injected']:,} | {tally['survived']:,} | {tally['acknowledged']:,} | {tally['lost']:,}"
                 f" | {bound(tally)} | {more} |"

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.faults import long
+from tests.faults import harness, long
 from tests.faults.harness import SEED, Tally, told
 from tests.faults.page import BEGIN, END, failed_of, figures, lines_of, merged, write_page
 
@@ -87,7 +87,36 @@ def test_a_run_that_lost_something_is_never_covered_by_another_of_its_seed(bad: 
     lost = line(survived=9, **bad)
     longer = line(injected=1_000, survived=1_000)
 
-    assert [lost] == merged([lost, longer]) == merged([longer, lost])
+    assert [{**lost, "ended": True}] == merged([lost, longer]) == merged([longer, lost])
+
+
+def test_a_run_that_was_broken_off_counts_as_far_as_it_came(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What it has told of how far it is stands on the page, and that it was broken off; of one that ended, its end."""
+    monkeypatch.setenv("PEGWORD_FAULTS_REPORT", str(tmp_path / "report"))
+    monkeypatch.setenv("PYTEST_CURRENT_TEST", "a test")
+    monkeypatch.setattr(harness, "PROGRESS_EVERY_S", 0.0)
+    for what, ends in (("broken", False), ("whole", True)):
+        tally = Tally(what)
+        for number, _ in enumerate(tally.schedule(4)):
+            if number == 3 and not ends:
+                break
+            tally.book(acknowledged=2)
+        if ends:
+            tally.hold()
+    told = figures(lines_of(tmp_path / "report"))
+
+    assert "| broken | 3 | 3 | 6 | 0 | - | broken off |" in told
+    assert "| whole | 4 | 4 | 8 | 0 | - |  |" in told
+
+
+def test_a_planted_fault_that_is_broken_off_is_no_loss(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PEGWORD_FAULTS_REPORT", str(tmp_path / "report"))
+    monkeypatch.setenv("PYTEST_CURRENT_TEST", "test_x.py::test_a_fault_is_caught (call)")
+    monkeypatch.setattr(harness, "PROGRESS_EVERY_S", 0.0)
+    for _ in zip(Tally("planted").schedule(4), range(2), strict=False):
+        pass
+
+    assert not (tmp_path / "report").exists()
 
 
 def test_the_page_names_the_tests_that_failed_and_keeps_its_other_words(tmp_path: Path) -> None:
