@@ -189,7 +189,7 @@ def test_a_workstream_is_deleted_with_its_memories_when_that_is_said(alice: http
 
     assert [{"workstream_id": at, "memories": 1}] == alice.get("/v1/api/workstreams").json()["workstreams"]
     kept = alice.delete(path)
-    assert (409, "holds_memories") == (kept.status_code, kept.json()["code"])
+    assert (409, "holds_memories", "with_memories") == (kept.status_code, kept.json()["code"], kept.json()["field"])
     assert {"status": "ok", "id": at, "memories": 1} == alice.delete(path, params={"with_memories": "true"}).json()
     assert 404 == alice.delete(path).status_code
     assert 0 == alice.get("/v1/api/memories").json()["total"]

@@ -81,7 +81,8 @@ class Removing:
             end(tx, holds)
             if holds and not with_memories:
                 word = "memory" if holds == 1 else "memories"
-                raise Conflict(f"the {scope.kind} holds {holds} {word}; ask for them to be deleted with it", code="holds_memories")
+                said = f"the {scope.kind} holds {holds} {word}; ask for them to be deleted with it"
+                raise Conflict(said, field="with_memories", code="holds_memories")
             return removing.ask(tx, scope.key, self._clock())
 
         total = self._engine.write(begin)
