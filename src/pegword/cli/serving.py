@@ -34,7 +34,7 @@ def serve(
     """
     from pegword.assembly import open_services
     from pegword.http.app import create_app
-    from pegword.http.server import run
+    from pegword.http.server import keep_one_heap, run
     from pegword.live_settings import LiveSettings
     from pegword.settings import database_of, load
 
@@ -43,6 +43,7 @@ def serve(
     _check_host(settings, said=host is not None)
     output.warn(settings.warnings, as_json=ask.as_json)
     live = LiveSettings(settings, ask.config, tell=output.note)
+    keep_one_heap()
     services = open_services(database_of(settings.database_url), settings, notice=output.note, live=live)
     try:
         services.housekeeper.start()

@@ -1,6 +1,7 @@
 """Running the application: listen, serve, and end in good order when asked to. Nothing here prints."""
 
 import contextlib
+import ctypes
 import os
 import signal
 import socket
@@ -18,6 +19,8 @@ from pegword.http.protocol import Protocol
 DRAIN_S = 10
 KEEP_ALIVE_S = 30  # longer than clients keep idle connections, so that it is they who close them
 BACKLOG = 1_024
+
+_M_ARENA_MAX = -8  # of glibc's malloc.h
 
 
 def listen(host: str, port: int) -> socket.socket:
@@ -79,6 +82,16 @@ class Server(uvicorn.Server):
     def stop(self) -> None:
         """End in good order: take no more connections, finish what is being answered within `DRAIN_S` seconds. From any thread."""
         self.should_exit = True
+
+
+def keep_one_heap() -> None:
+    """Make the C library serve all threads of this process from one heap, before there are any. For glibc; elsewhere it does nothing.
+
+    It gives each thread a heap of its own, so that they need not wait for one another, and each keeps what it once had: under load a
+    server grew for hours, though what it used stayed the same. Here few threads allocate at once, since one of them runs at a time.
+    """
+    with contextlib.suppress(AttributeError, OSError, TypeError):
+        ctypes.CDLL(None).mallopt(_M_ARENA_MAX, 1)
 
 
 def run(app: Any, host: str, port: int, *, listening: Callable[[int], None] = lambda _: None) -> None:
