@@ -1,12 +1,10 @@
 """Sessions, projects and shared workstreams over HTTP."""
 
-from dataclasses import replace
 from typing import Any
 
 import httpx2
 import pytest
 
-from pegword.core import caller as walls
 from tests.wire.conftest import Site, save
 
 ASK = {"messages": [{"role": "user", "content": "Where does the quokka go?"}]}
@@ -90,24 +88,25 @@ def test_a_host_acts_for_the_user_it_names_and_nobody_else_does(
         assert status == client.post("/v1/api/sessions", json=body).status_code, body
 
 
-def test_a_host_that_names_nobody_is_refused_and_nothing_becomes_its_own(alice: httpx2.Client, host: httpx2.Client, server: Site) -> None:
-    """Whatever a session is made, asked or written by: what is a user's must not become the host's for want of a word."""
-    said = {"action": "save", "name": "address", "content": "She lives in Harbour Street.", "scope": "user"}
+def test_a_session_of_a_host_that_names_nobody_is_refused(host: httpx2.Client, server: Site) -> None:
+    """What is a user's must not become the host's for want of a word."""
     for body in ({}, {"workstream_id": "ws1"}, {"kind": "coordinator"}, {"user": ""}, {"anonymous": False}):
         refused = host.post("/v1/api/sessions", json=body)
         assert (400, "no_acting_user", "user") == (refused.status_code, refused.json().get("code"), refused.json().get("field")), body
-    for session in ({}, {"session": {"workstream_id": "ws1"}}, {"session": None}, {"session": {}}):
-        for path, body in (("/v1/api/turn", ASK), ("/v1/api/tool", {"arguments": said})):
-            refused = host.post(path, json={**body, **session})
-            assert (400, "no_acting_user", "session") == (refused.status_code, refused.json().get("code"), refused.json().get("field")), (
-                path
-            )
-    for query in ({}, {"workstream_id": "ws1"}):
-        assert 400 == host.get("/v1/api/tool", params=query).status_code
 
     assert server.services is not None
     with server.services.engine.read() as tx:
-        assert [(0, 0)] == tx.rows("SELECT (SELECT count(*) FROM structured_memories), (SELECT count(*) FROM sessions)")
+        assert [(0,)] == tx.rows("SELECT count(*) FROM sessions")
+
+
+def test_without_a_session_a_host_asks_for_itself(alice: httpx2.Client, host: httpx2.Client) -> None:
+    """Its own user's, as with every other key, and nobody else's."""
+    save(alice, "hers", "The quokka is hers.", scope="user")
+    save(host, "own", "The quokka is the host's.", scope="user")
+    found = host.post("/v1/api/tool", json={"arguments": {"action": "search", "query": "quokka"}}).json()["memories"]
+
+    assert ["own"] == [m["name"] for m in host.post("/v1/api/turn", json=ASK).json()["memories"]]
+    assert ["own"] == [m["name"] for m in found]
 
 
 def test_a_host_may_name_itself_and_keeps_its_own_memories(host: httpx2.Client) -> None:
@@ -121,17 +120,14 @@ def test_a_host_may_name_itself_and_keeps_its_own_memories(host: httpx2.Client) 
     assert ("child", "") == (child["kind"], child["user"])
 
 
-def test_a_host_that_may_leave_out_whom_it_acts_for_is_noticed(
-    alice: httpx2.Client, host: httpx2.Client, server: Site, monkeypatch: pytest.MonkeyPatch
+def test_a_host_that_may_leave_out_whom_a_session_is_for_is_noticed(
+    host: httpx2.Client, server: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Planted: a service without a session is its own user, as every other key."""
-    acting = walls.acting
-    anyhow = lambda caller, session: acting(replace(caller, right="approve") if not session.session_id else caller, session)  # noqa: E731
-    for module in ("core.caller", "services.turns", "tool.calling", "services.memories"):
-        monkeypatch.setattr(f"pegword.{module}.acting", anyhow)
+    """Planted: a session without a user is the host's own user's, as with every other key."""
+    monkeypatch.setattr("pegword.services.sessions._is_service", lambda _: False)
 
     with pytest.raises(AssertionError):
-        test_a_host_that_names_nobody_is_refused_and_nothing_becomes_its_own(alice, host, server)
+        test_a_session_of_a_host_that_names_nobody_is_refused(host, server)
 
 
 def test_a_project_has_members_who_read_or_write_it(approver: httpx2.Client, alice: httpx2.Client, bob: httpx2.Client) -> None:

@@ -192,12 +192,8 @@ def acting(caller: Caller, session: Session) -> Caller:
     """*caller* as the user that *session* is for: the author of what is saved in it.
 
     Only a service acts for somebody else, and then as an agent of theirs that may write, no more; to anybody else such a session is
-    absent. And a service acts for nobody whom it has not named: of a session that is no record, `Invalid` says so. Raises `Conflict` when
-    it is closed.
+    absent. Raises `Conflict` when it is closed.
     """
-    if caller.right == "service" and not session.session_id:
-        said = "session: a key with the right 'service' acts for many users; make a session that says user or anonymous, and name it here"
-        raise Invalid(said, field="session", code="no_acting_user")
     foreign = session.user_id not in ("", caller.user_id)
     if foreign and caller.right != "service":
         raise NotFound("Session not found", field="session")

@@ -15,7 +15,7 @@ from pegword.http.wire import Body
 from pegword.tool.calling import MemoryTool, ToolResult
 from pegword.tool.schema import DIALECTS
 
-_SESSION_ID = "the session's id; without one, an interactive session of the token's user; a key with the right service names one"
+_SESSION_ID = "the session's id; without one, an interactive session of the token's user"
 _WORKSTREAM_ID = "without a session: the workstream that the conversation belongs to"
 
 Dialect = Annotated[str, Meta(description="how the host writes tools", extra_json_schema={"enum": list(DIALECTS)})]

@@ -63,11 +63,6 @@ def own(asker: Asker, _world: World) -> set[str]:
     return set(asker.reads)
 
 
-def own_in_session(asker: Asker, _world: World) -> set[str]:
-    """The same, where a host has to say for whom it asks."""
-    return set() if asker.unnamed else set(asker.reads)
-
-
 def explained(asker: Asker, world: World) -> set[str]:
     """What the receipts of the same user tell, where the asker sees all that the turn looked at."""
     mine = (other for other in world.askers if other.receipt and other.user == asker.user)
@@ -121,7 +116,7 @@ def every_own(asker: Asker, place: Place) -> bool:
 
 
 def by_tool(asker: Asker, place: Place) -> bool:
-    return place.name in asker.writes and not asker.unnamed and (bool(asker.session) or place.scope.kind in ("global", "user"))
+    return place.name in asker.writes and (bool(asker.session) or place.scope.kind in ("global", "user"))
 
 
 def by_workstream(asker: Asker, place: Place) -> bool:
@@ -134,12 +129,12 @@ READS: Mapping[str, Reads] = {
     "GET /v1/api/memories/{name}": Reads(probes.get_memory, secrets, own),
     "GET /v1/api/memory/{memory_id}": Reads(probes.by_id(), secrets, own),
     "GET /v1/api/memory/{memory_id}/versions": Reads(probes.by_id("/versions"), secrets, own),
-    "POST /v1/api/turn": Reads(probes.take_turn, secrets, own_in_session, in_sessions=True),
+    "POST /v1/api/turn": Reads(probes.take_turn, secrets, own, in_sessions=True),
     "GET /v1/api/turn/{receipt}": Reads(probes.explain_turn, secrets, explained, in_sessions=True),
     "GET /v1/api/tool": Reads(probes.offer_tool, secrets, nothing, in_sessions=True),
-    "tool search": Reads(probes.tool_search, secrets, own_in_session, in_sessions=True),
-    "tool list": Reads(probes.tool_list, secrets, own_in_session, in_sessions=True),
-    "tool get": Reads(probes.tool_get, secrets, own_in_session, in_sessions=True),
+    "tool search": Reads(probes.tool_search, secrets, own, in_sessions=True),
+    "tool list": Reads(probes.tool_list, secrets, own, in_sessions=True),
+    "tool get": Reads(probes.tool_get, secrets, own, in_sessions=True),
     "GET /v1/api/sessions": Reads(probes.list_sessions, sessions, sessions_of),
     "GET /v1/api/sessions/{session_id}": Reads(probes.get_session, sessions, sessions_of),
     "GET /v1/api/shared": Reads(probes.list_shared, titles, titles_of),
