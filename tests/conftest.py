@@ -4,7 +4,9 @@ Alice owns, Bob must see nothing of hers, and nobody sleeps: the clock moves whe
 """
 
 import os
+import signal
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
@@ -19,6 +21,11 @@ from pegword.settings import load
 from tests import postgres
 
 ENGINES = ("sqlite", "postgres")
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    # Whoever is started in the background hears of no Ctrl-C, and neither would what the tests start.
+    with suppress(ValueError):  # in a thread, where nothing is started from
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # How long an example takes says what the machine does beside it, not whether the rule holds.
 settings.register_profile("pegword", parent=settings(), deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True)

@@ -108,11 +108,13 @@ def test_a_log_that_could_not_be_cut_is_cut_later(services: Services, monkeypatc
     assert ["failed", "done"] == asked
 
 
-def test_who_waits_for_work_waits_until_it_is_committed(services: Services) -> None:
+def test_who_waits_for_work_waits_until_it_is_committed(services: Services, clock: Clock) -> None:
     """Whatever else waits, before it and after it."""
     services.housekeeper.start()
     for number in range(30):
-        work = partial(session_index_rows.keep, index_key=f"k{number}", kept=Kept(f"i{number}", "b", 1, "text", {}, True), instead_of="")
+        work = partial(
+            session_index_rows.keep, index_key=f"k{number}", kept=Kept(f"i{number}", "b", clock.now, "text", {}, True), instead_of=""
+        )
         for _ in range(5):
             services.housekeeper.later(lambda _: None)
         services.housekeeper.done_within(work, 30.0)
