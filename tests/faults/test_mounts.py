@@ -44,14 +44,14 @@ def reads_go_on(port: int, token: str) -> list[str]:
 
 
 def fill_up(tally: Tally, command: Sequence[str], folder: Path, home: Path, token: str, ballast: str, enough: int) -> Tally:
-    """Eight clients save until the file system is full and *enough* of them were refused or, which is as bad as can be, a thousand were
+    """Eight clients save until the file system is full and *enough* of them were refused or, which is as bad as can be, thousands were
     not; then there is room again."""
     ledger, stop, small = Ledger(), threading.Event(), home / "small"
     small.mkdir()
     server = Server([*SPACE, _FULL, str(small), str(folder), ballast, *command], f"sqlite:///{small}/pegword.db", home)
     inside = Path(f"/proc/{server.process.pid}/root{small}")
     threads = writers(WRITERS, server.port, token, ledger, 1, stop)
-    until(lambda: ledger.answered(507) >= enough or (not ledger.answered(507) and ledger.answers >= 1_500))
+    until(lambda: ledger.answered(507) >= enough or (not ledger.answered(507) and ledger.answers >= 6_000))
     wrong = reads_go_on(server.port, token)
     told = comes_to(lambda: ask(server.port, "GET", "/readyz")[0] == 507, 30 if ledger.answered(507) else 0)
     wrong += [] if told else ["/readyz never said that it is full"]
