@@ -31,10 +31,8 @@ _LAST_BLOCKS = """
         WHERE later.scope_key = b.scope_key AND later.term = b.term AND later.first_slot > b.first_slot)
 """
 _FOLDED = "UPDATE ix_scope SET tail_n = tail_n - ?, version = version + 1 WHERE scope_key = ?"
-_NEXT_BLOCKS = """
-    SELECT term, first_slot, postings FROM ix_block
-    WHERE scope_key = ? AND (term > ? OR (term = ? AND first_slot > ?)) ORDER BY term, first_slot LIMIT ?
-"""
+_NEXT_BLOCKS = "SELECT term, first_slot, postings FROM ix_block WHERE scope_key = ? AND term > ? ORDER BY term, first_slot LIMIT ?"
+_BLOCKS_OF = "SELECT term, first_slot, postings FROM ix_block WHERE scope_key = ? AND term = ? ORDER BY first_slot"
 
 
 def due(tx: Tx) -> list[str]:
@@ -82,9 +80,9 @@ def rebuild(engine: Engine, scope_key: str) -> None:
     if not dead:
         return
     gone = np.array(dead, np.int64)
-    at: tuple[str, int] | None = ("", -1)
-    while at is not None:
-        at = engine.write(partial(_rewrite_some, scope_key=scope_key, at=at, gone=gone))
+    after: str | None = ""
+    while after is not None:
+        after = engine.write(partial(_rewrite_some, scope_key=scope_key, after=after, gone=gone))
     for start in range(0, len(dead), blocks.BURIED_AT_ONCE):
         engine.write(partial(_bury, scope_key=scope_key, slots=dead[start : start + blocks.BURIED_AT_ONCE]))
 
@@ -99,12 +97,18 @@ def _last_blocks(tx: Tx, scope_key: str, terms: Sequence[str]) -> dict[str, byte
     return found
 
 
-def _rewrite_some(tx: Tx, scope_key: str, at: tuple[str, int], gone: blocks.Ints) -> tuple[str, int] | None:
-    """Write the next blocks after *at* anew; where to go on, or None when that was the last."""
+def _rewrite_some(tx: Tx, scope_key: str, after: str, gone: blocks.Ints) -> str | None:
+    """Write the blocks of the next terms after *after* anew; the last of these terms, or None when there are no more.
+
+    All blocks of a term at once: in between, somebody else who closes them up could move what is to go into one that was done already.
+    """
     blocks.hold(tx, scope_key)
-    rows = tx.rows(_NEXT_BLOCKS, (scope_key, at[0], at[0], at[1], REBUILD_BLOCKS_MAX))
+    rows = tx.rows(_NEXT_BLOCKS, (scope_key, after, REBUILD_BLOCKS_MAX))
+    last = rows[-1][0] if len(rows) == REBUILD_BLOCKS_MAX else None
+    if last is not None:
+        rows = [row for row in rows if row[0] < last] + tx.rows(_BLOCKS_OF, (scope_key, last))
     blocks.rewrite(tx, scope_key, rows, gone, closed_up=True)
-    return (rows[-1][0], rows[-1][1]) if len(rows) == REBUILD_BLOCKS_MAX else None
+    return last
 
 
 def _bury(tx: Tx, scope_key: str, slots: Sequence[int]) -> None:
