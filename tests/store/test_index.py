@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -19,6 +20,7 @@ from pegword.services.bundle import Services
 from pegword.services.finding import find
 from pegword.settings import load
 from pegword.store import blocks, folding, postings
+from pegword.store.engine import Tx
 from pegword.store.memory_rows import Filters, newest
 from pegword.store.packing import unpack
 from tests.conftest import Clock, url_of
@@ -178,6 +180,39 @@ def test_a_fold_and_a_rebuild_change_no_answer(services: Services, alice: Caller
         assert tx.rows("SELECT count(*) FROM ix_tail")[0][0] < TAIL
 
     assert [(h.memory.memory_id, h.score) for h in before.hits] == [(h.memory.memory_id, h.score) for h in after.hits]
+    check(services)
+
+
+def test_a_rebuild_beside_another_one_leaves_no_posting_of_the_dead(
+    services: Services, alice: Caller, small_index: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One that knows fewer of the dead closes up blocks that another is in the middle of: what that one buries stands in no block."""
+    monkeypatch.setattr(folding, "REBUILD_BLOCKS_MAX", 2)
+    for number in range(10 * TAIL):
+        services.memories.save(alice, Draft(f"n{number}", "tea", GLOBAL))
+    while services.engine.write(lambda tx: folding.fold(tx, "g")):
+        pass
+    for number in (*range(1, 2 * BLOCK + 1), 8 * TAIL):
+        services.memories.save(alice, Draft(f"n{number}", "milk", GLOBAL))
+    known = np.array([8 * TAIL])
+    write = services.engine.write
+
+    def close_up(tx: Tx) -> None:
+        rows = tx.rows("SELECT term, first_slot, postings FROM ix_block WHERE scope_key = 'g' AND term = 'tea' ORDER BY first_slot")
+        blocks.rewrite(tx, "g", rows, known, closed_up=True)
+
+    def written(work: Callable[[Tx], Any]) -> Any:
+        done = write(work)
+        if done is not None and "tea" in done:
+            write(close_up)
+        return done
+
+    monkeypatch.setattr(services.engine, "write", written)
+    folding.rebuild(services.engine, "g")
+    monkeypatch.setattr(services.engine, "write", write)
+
+    with services.engine.read() as tx:
+        assert [(0,)] == tx.rows("SELECT count(*) FROM ix_dead")
     check(services)
 
 
