@@ -15,10 +15,11 @@ from pegword.core.errors import Busy, Invalid, PegwordError
 from pegword.core.memory import Draft
 from pegword.services import session_index as session_indexes
 from pegword.services.bundle import Services
-from pegword.services.session_index import Made, SessionIndex, SessionIndexes
+from pegword.services.session_index import Asked, Made, SessionIndex, SessionIndexes
 from pegword.services.turns import Turn
 from pegword.services.writing import Changes
 from pegword.settings import load
+from pegword.store.engine import Tx
 from tests.conftest import Clock
 from tests.patience import PATIENCE_S
 
@@ -374,28 +375,44 @@ def check_made_at_once(database: Path | str, monkeypatch: pytest.MonkeyPatch, *,
         for services in (here, there):
             services.housekeeper.start()
         for number in range(rounds):
-            told = first_turns((here, there) * 3, caller, here.sessions.create(caller), f"new{number}")
+            told = first_turns((here, there) * 3, caller, here.sessions.create(caller), f"new{number}", monkeypatch)
 
             assert (6, 1) == (len(told), len(set(told)))
 
 
-def first_turns(asked: Sequence[Services], caller: Caller, session: Session, name: str) -> list[str | None]:
-    """What the first turn of *session* answers to each of those *asked*, all at the same moment, and while memories are saved."""
-    told: list[str | None] = []
-    gate = threading.Barrier(len(asked) + 1)
+def first_turns(
+    asked: Sequence[Services], caller: Caller, session: Session, name: str, monkeypatch: pytest.MonkeyPatch
+) -> list[str | None]:
+    """What the first turn of *session* answers to each of those *asked*.
 
-    def first(services: Services) -> None:
-        gate.wait()
+    A half of them ask at the same moment; the others when one of those has read and something was saved since, so that the index that
+    they would make themselves is another.
+    """
+    told: list[str | None] = []
+    original = SessionIndexes.read
+    read, saved = threading.Event(), threading.Event()
+
+    def reads(indexes: SessionIndexes, tx: Tx, asked_for: Asked, in_scope: int) -> SessionIndex | Made:
+        made = original(indexes, tx, asked_for, in_scope)
+        read.set()
+        return made
+
+    def first(services: Services, late: bool) -> None:
+        if late:
+            assert saved.wait(PATIENCE_S)
         told.append(services.turns.turn(caller, session, say("deploy"), mode="index").index)
 
-    threads = [threading.Thread(target=first, args=(services,)) for services in asked]
-    for thread in threads:
-        thread.start()
-    gate.wait()
-    for number in range(5):
-        asked[0].memories.save(caller, Draft(f"{name}_{number}", "Another deploy note.", GLOBAL))
-    for thread in threads:
-        thread.join()
+    threads = [threading.Thread(target=first, args=(services, place >= len(asked) // 2)) for place, services in enumerate(asked)]
+    with monkeypatch.context() as patched:
+        patched.setattr(SessionIndexes, "read", reads)
+        for thread in threads:
+            thread.start()
+        assert read.wait(PATIENCE_S)
+        for number in range(5):
+            asked[0].memories.save(caller, Draft(f"{name}_{number}", "Another deploy note.", GLOBAL))
+            saved.set()
+        for thread in threads:
+            thread.join()
     return told
 
 
@@ -498,4 +515,4 @@ def test_an_index_that_each_process_keeps_for_itself_is_noticed(database: Path |
 
     monkeypatch.setattr(SessionIndexes, "settled", hasty)
     with pytest.raises(AssertionError, match=r"\(6, 1\) == \(6, \d\)"):
-        check_made_at_once(database, monkeypatch, rounds=100)
+        check_made_at_once(database, monkeypatch)
