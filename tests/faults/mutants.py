@@ -25,29 +25,14 @@ class HastySqlite(SqliteEngine):
         return result
 
 
-class TardySqlite(SqliteEngine):
-    """Answers before it commits: a clock commits for all."""
-
-    haste_s = 0.5
+class SleepySqlite(SqliteEngine):
+    """Answers before it commits, and sleeps over it: whenever its server ends, nothing that it was told is on disk."""
 
     def write(self, work: Callable[[SqliteTx], Any]) -> Any:
         with self._writing:
             if not self._writer.in_transaction:
                 self._writer.execute("BEGIN IMMEDIATE")
-                threading.Thread(target=self._commit_later, daemon=True).start()
             return _done(self, work)
-
-    def _commit_later(self) -> None:
-        time.sleep(self.haste_s)
-        with self._writing:
-            if self._writer.in_transaction:
-                self._writer.execute("COMMIT")
-
-
-class SleepySqlite(TardySqlite):
-    """Takes longer for it than any server takes to end."""
-
-    haste_s = 1_000.0
 
 
 class ForgetfulSqlite(SqliteEngine):

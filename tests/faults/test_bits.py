@@ -151,7 +151,7 @@ def test_a_store_that_does_not_look_at_its_hashes_is_caught(
     folder: Path, original: tuple[Path, set[object]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(memory_rows, "is_sound", lambda _: True)
-    damage(Tally("16 bytes of a file altered, no hashes looked at"), folder, original, 60, flip).catch()
+    damage(Tally("16 bytes of a file altered, no hashes looked at", until_noticed=True), folder, original, 60, flip).catch()
 
 
 def test_a_file_that_was_cut_is_refused_or_read_as_far_as_it_is_whole(folder: Path, original: tuple[Path, set[object]]) -> None:
@@ -163,7 +163,7 @@ def test_a_store_that_takes_a_file_that_was_cut_for_an_accident_is_caught(
 ) -> None:
     """What SQLite says of such a file means nothing to it."""
     monkeypatch.setattr(sqlite_file, "_MEANING", tuple(row for row in sqlite_file._MEANING if row[0] is not apsw.CorruptError))
-    damage(Tally("a file cut off, not understood"), folder, original, 15, cut).catch()
+    damage(Tally("a file cut off, not understood", until_noticed=True), folder, original, 15, cut).catch()
 
 
 @pytest.mark.parametrize(("suffix", "loses"), [("-shm", False), ("-wal", True)])

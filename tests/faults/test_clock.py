@@ -91,7 +91,7 @@ def test_a_clock_that_jumps_loses_nothing(fresh: Callable[[], Path | str], engin
 def test_a_store_that_forgets_what_it_swept_too_early_is_caught(
     fresh: Callable[[], Path | str], engine_name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    tally = Tally(f"a clock that jumps, {ENGINE_SHOWN[engine_name]}, nothing restored")
+    tally = Tally(f"a clock that jumps, {ENGINE_SHOWN[engine_name]}, nothing restored", until_noticed=True)
     monkeypatch.setattr(reindexing, "restore", lambda *_: set())
     for chance in tally.schedule(2):
         live_through_jumps(tally, fresh, chance)

@@ -126,15 +126,15 @@ def test_the_same_holds_with_a_rollback_journal(folder: Path, failure: str) -> N
 @pytest.mark.usefixtures("small_index")
 def test_a_store_that_leaves_what_it_refused_in_its_log_is_caught(folder: Path) -> None:
     """A flush that failed says nothing of the bytes: they may stand in the log, whole, and come back at the next start."""
-    tally = Tally("disk: EIO on flushing, the log left as it is")
-    for number, chance in enumerate(tally.schedule(60)):  # some lives in five show it
+    tally = Tally("disk: EIO on flushing, the log left as it is", until_noticed=True)
+    for number, chance in enumerate(tally.schedule(60)):  # one in four shows it
         one_life(tally, folder / str(number), "EIO on flushing", chance, ForgetfulSqlite)
     tally.catch()
 
 
 @pytest.mark.usefixtures("small_index")
 def test_a_store_that_does_not_listen_to_its_disk_is_caught(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    tally = Tally("disk: no room to write, answered as done")
+    tally = Tally("disk: no room to write, answered as done", until_noticed=True)
     monkeypatch.setattr(work, "KINDS", {"save": 1})  # upkeep that is never done would be tried for ever
     for number, chance in enumerate(tally.schedule(10)):
         one_life(tally, folder / str(number), "no room to write", chance, CheerfulSqlite)

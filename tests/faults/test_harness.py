@@ -24,6 +24,16 @@ def test_a_schedule_is_the_same_for_the_same_seed_and_another_for_each_fault() -
     assert len({*once, *other}) == 10
 
 
+@pytest.mark.parametrize(("shown_by", "drawn"), [(0, 3), (2, 3), (7, 8), (10**9, 3 * harness.AT_MOST)])
+def test_there_are_as_many_faults_as_it_takes_until_a_planted_one_is_noticed(shown_by: int, drawn: int) -> None:
+    """At least as many as were asked for, and no more than `AT_MOST` times that."""
+    tally = Tally("a test", until_noticed=True)
+    for number, _ in enumerate(tally.schedule(3)):
+        tally.book(lost=["n"] if number == shown_by else [])
+
+    assert drawn == tally.injected
+
+
 @pytest.mark.parametrize("bad", [{"lost": ["n"]}, {"wrong": ["n"]}], ids=["lost", "wrong"])
 def test_a_tally_fails_for_one_loss_and_counts_who_survived(bad: dict[str, list[str]], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("PEGWORD_FAULTS_REPORT", raising=False)

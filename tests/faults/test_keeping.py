@@ -140,7 +140,7 @@ def test_a_migration_that_is_killed_is_no_store_until_the_next_one_finishes_it(
 
 @pytest.mark.parametrize("places", PAIRS[:1], ids="-to-".join, indirect=True)
 def test_a_copy_that_does_not_say_that_it_is_one_is_caught(places: tuple[Place, Place], forks: Any, folder: Path) -> None:
-    kill_migrations(Tally("kill -9 amid a migration, no mark"), forks, folder, *places, 25, "no mark").catch()
+    kill_migrations(Tally("kill -9 amid a migration, no mark", until_noticed=True), forks, folder, *places, 25, "no mark").catch()
 
 
 def kill_backups(tally: Tally, forks: Any, folder: Path, source: Place, count: int, mutant: str = "") -> Tally:
@@ -182,7 +182,7 @@ def test_a_backup_that_is_killed_has_no_name_or_is_whole(places: tuple[Place, Pl
 
 @pytest.mark.parametrize("places", PAIRS[:1], ids="-to-".join, indirect=True)
 def test_a_backup_that_has_its_name_at_once_is_caught(places: tuple[Place, Place], forks: Any, folder: Path) -> None:
-    kill_backups(Tally("kill -9 amid a backup, named at once"), forks, folder, places[0], 25, "named at once").catch()
+    kill_backups(Tally("kill -9 amid a backup, named at once", until_noticed=True), forks, folder, places[0], 25, "named at once").catch()
 
 
 def kill_replacements(tally: Tally, forks: Any, folder: Path, source: Place, target: Place, count: int, mutant: str = "") -> Tally:
@@ -224,7 +224,8 @@ def test_a_restore_that_replaces_and_is_killed_leaves_the_old_or_the_new(places:
 
 @pytest.mark.parametrize("places", PAIRS[:1], ids="-to-".join, indirect=True)
 def test_a_restore_that_commits_each_table_by_itself_is_caught(places: tuple[Place, Place], forks: Any, folder: Path) -> None:
-    kill_replacements(Tally("kill -9 amid a restore, table by table"), forks, folder, *places, 40, "table by table").catch()
+    tally = Tally("kill -9 amid a restore, table by table", until_noticed=True)
+    kill_replacements(tally, forks, folder, *places, 40, "table by table").catch()
 
 
 def kill_imports(tally: Tally, forks: Any, folder: Path, target: Place, count: int, *, hasty: bool = False) -> Tally:
@@ -270,4 +271,6 @@ def test_an_import_that_is_killed_leaves_whole_memories_and_is_finished_by_the_s
 
 @pytest.mark.parametrize("places", PAIRS[:1], ids="-to-".join, indirect=True)
 def test_an_import_that_is_said_to_be_done_before_it_is_is_caught(places: tuple[Place, Place], forks: Any, folder: Path) -> None:
-    kill_imports(Tally("kill -9 amid an import, answer before commit"), forks, folder, places[1], 30, hasty=True).catch()
+    kill_imports(
+        Tally("kill -9 amid an import, answer before commit", until_noticed=True), forks, folder, places[1], 30, hasty=True
+    ).catch()

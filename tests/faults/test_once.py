@@ -113,6 +113,6 @@ def test_who_tries_again_after_a_crash_is_answered_and_nothing_is_done_twice(
 
 
 def test_a_server_that_keeps_the_answer_after_the_commit_is_caught(database: Path | str, engine_name: str, tmp_path: Path) -> None:
-    tally = Tally(f"kill -9 of a server, {ENGINE_SHOWN[engine_name]}, answers kept after the commit")
+    tally = Tally(f"kill -9 of a server, {ENGINE_SHOWN[engine_name]}, answers kept after the commit", until_noticed=True)
     killed(tally, [PYTHON, str(Path(__file__).parent / "forgetful_server.py"), "serve"], database, tmp_path, 4)
     tally.catch()

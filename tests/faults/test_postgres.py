@@ -193,7 +193,7 @@ def test_an_engine_that_takes_a_lost_answer_for_a_refusal_is_caught(
             raise Unavailable("nothing was changed, try again") from error
 
     monkeypatch.setattr(PostgresEngine, "_write_once", sure)
-    cut_and_try_again(Tally("the way to PostgreSQL cut, doubt not told"), postgres, proxy, cutting, 45).catch()
+    cut_and_try_again(Tally("the way to PostgreSQL cut, doubt not told", until_noticed=True), postgres, proxy, cutting, 45).catch()
 
 
 def under_writers(

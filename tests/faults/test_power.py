@@ -101,7 +101,7 @@ def test_the_same_holds_with_a_rollback_journal(folder: Path) -> None:
 @pytest.mark.parametrize("careless", ["NORMAL", "OFF"], indirect=True)
 @pytest.mark.usefixtures("careless")
 def test_a_store_that_flushes_less_is_caught(folder: Path, template: Path, request: pytest.FixtureRequest) -> None:
-    tally = Tally(f"power loss, synchronous={request.node.callspec.params['careless']}")
+    tally = Tally(f"power loss, synchronous={request.node.callspec.params['careless']}", until_noticed=True)
     run(tally, 30, folder, template).catch()
 
 
@@ -109,8 +109,8 @@ def test_a_store_that_flushes_less_is_caught(folder: Path, template: Path, reque
 @pytest.mark.usefixtures("rollback_journal", "careless")
 def test_a_rollback_journal_whose_end_is_not_flushed_is_caught(folder: Path) -> None:
     """There a commit is the end of the journal's name, and that lies in the folder."""
-    run(Tally("power loss, rollback journal, synchronous=FULL"), 60, folder, None).catch()
+    run(Tally("power loss, rollback journal, synchronous=FULL", until_noticed=True), 60, folder, None).catch()
 
 
 def test_a_store_that_answers_before_it_commits_is_caught(folder: Path, template: Path) -> None:
-    run(Tally("power loss, answer before commit"), 30, folder, template, HastySqlite).catch()
+    run(Tally("power loss, answer before commit", until_noticed=True), 30, folder, template, HastySqlite).catch()
