@@ -15,7 +15,6 @@ Any string is a legal text and a legal query. What becomes of it:
 """
 
 import re
-import sys
 import threading
 import unicodedata
 from collections import Counter
@@ -27,6 +26,7 @@ from itertools import chain, repeat
 import Stemmer
 
 from pegword.core.common_words import COMMON_WORDS_ENGLISH
+from pegword.core.memo import Memo
 from pegword.core.words import IRREGULAR_ENGLISH, NAMES_IN_CAPITALS_ENGLISH, STOP_WORDS_ENGLISH, american
 
 ANALYSER_VERSION = 1
@@ -36,7 +36,7 @@ COUNT_MAX = 255  # a posting keeps its count in one byte
 LENGTH_MAX = 65_535  # and its length in two
 LANGUAGES = tuple(sorted(Stemmer.algorithms()))
 
-_MEMO_WORDS_MAX = 50_000
+_FORMS_BYTES_MAX = 4 << 20  # remembered of words in phrases, which few searches ask for
 _PHRASES_MAX = 8
 
 # Marks that belong to letters: vowel signs, accents, points. Beyond 0xffff whole blocks are taken for letters.
@@ -111,8 +111,8 @@ class Analyser:
         self._english = language == "english"
         self._stop_words = STOP_WORDS_ENGLISH if self._english else frozenset[str]()
         self._stemmers = threading.local()
-        self._memo: dict[str, tuple[str, ...]] = {}
-        self._memo_of_forms: dict[str, tuple[str, ...]] = {}
+        self._memo = Memo()
+        self._memo_of_forms = Memo(_FORMS_BYTES_MAX)
 
     @cached_property
     def _rarity(self) -> dict[str, float]:
@@ -164,10 +164,8 @@ class Analyser:
         memo = self._memo_of_forms
         found: list[str] = []
         for chunk in _chunks(text):
-            forms = memo.get(chunk)
-            if forms is None:
-                forms = _remember(memo, chunk, self._forms_of_chunk(chunk))
-            found.extend(forms)
+            forms = memo.young.get(chunk) or memo.get(chunk)
+            found.extend(_kept(memo, chunk, self._forms_of_chunk(chunk)) if forms is None else forms)
         return found
 
     def holds_phrase(self, text: str, phrase: tuple[str, ...]) -> bool:
@@ -176,11 +174,12 @@ class Analyser:
 
     def _terms_of(self, chunks: Collection[str]) -> list[tuple[str, ...]]:
         """The terms of each of *chunks*. What is remembered of them, which is nearly all, is not looked at one by one."""
-        known = list(map(self._memo.get, chunks))
+        known = list(map(self._memo.young.get, chunks))
         return [self._anew(chunk) if terms is None else terms for chunk, terms in zip(chunks, known, strict=True)]
 
     def _anew(self, chunk: str) -> tuple[str, ...]:
-        return _remember(self._memo, chunk, self._terms_of_chunk(chunk))
+        terms = self._memo.get(chunk)
+        return _kept(self._memo, chunk, self._terms_of_chunk(chunk)) if terms is None else terms
 
     def _forms_of_chunk(self, chunk: str) -> list[str]:
         forms: list[str] = []
@@ -254,13 +253,11 @@ class Analyser:
         return american(stemmer.stemWord(IRREGULAR_ENGLISH.get(word, word))) or word
 
 
-def _remember(memo: dict[str, tuple[str, ...]], chunk: str, found: list[str]) -> tuple[str, ...]:
-    terms = tuple(term[:TERM_CHARS_MAX] for term in found)
-    if len(chunk) <= TERM_CHARS_MAX:
-        if len(memo) >= _MEMO_WORDS_MAX:
-            memo.clear()
-        memo[sys.intern(chunk)] = terms
-    return terms
+def _kept(memo: Memo, chunk: str, made: list[str]) -> tuple[str, ...]:
+    """What was *made* of *chunk*, cut to what a term may have, and remembered unless the chunk is longer than that."""
+    if len(chunk) > TERM_CHARS_MAX:
+        return tuple([text[:TERM_CHARS_MAX] for text in made])
+    return memo.keep(chunk, (chunk,) if made == [chunk] else tuple([text[:TERM_CHARS_MAX] for text in made]))
 
 
 def _once(terms: list[str]) -> list[str]:
