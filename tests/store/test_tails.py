@@ -1,5 +1,8 @@
 """What the engine keeps of tails between queries: never another answer than the rows would give, and never more than it may."""
 
+import gc
+import tracemalloc
+
 import numpy as np
 import pytest
 
@@ -9,8 +12,9 @@ from pegword.core.memory import Draft
 from pegword.services.bundle import Services
 from pegword.store import postings, tails
 from pegword.store.engine import Tx
-from pegword.store.packing import MARK, sieved
+from pegword.store.packing import MARK, pack_tail, sieved
 from pegword.store.tails import KeptTails, Tail
+from pegword.store.tails import _tail as read
 from tests.conftest import Clock, Statements
 
 STATE = (1, 1, 1, 1, 0, 0, 0)
@@ -90,6 +94,35 @@ def test_those_not_asked_for_longest_go_first() -> None:
     kept.put("d", STATE, tail_of(10))
 
     assert [True, False, True, True] == [kept.get(key, STATE) is not None for key in ("a", "b", "c", "d")]
+
+
+def after_many(kept: KeptTails, memories: int) -> int:
+    """How many bytes are held after the tails of many scopes, of so many memories each, were read and kept."""
+    counts, marks, _ = pack_tail({f"word{number}": 1 for number in range(10)})
+    gc.collect()
+    tracemalloc.start()
+    try:
+        before = tracemalloc.get_traced_memory()[0]
+        for number in range(3_000 // memories):
+            key = f"workstream:{number:032x}:{number:032x}"
+            kept.put(key, (1_000 + number, *STATE[1:]), read([(key, slot, 300 + slot, 1_000, counts, marks) for slot in range(memories)]))
+        gc.collect()
+        return tracemalloc.get_traced_memory()[0] - before
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize("memories", [1, 10, 100])
+def test_the_bound_holds_for_all_that_is_held_however_small_the_tails_are(memories: int) -> None:
+    """As it is for a server whose sessions each have a workstream of their own."""
+    assert after_many(KeptTails(bytes_max=1 << 19), memories) <= 1 << 19
+
+
+def test_to_count_the_numbers_alone_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The planted fault, which let small tails take six times the bound."""
+    monkeypatch.setattr(tails, "BYTES_OF_ONE", 0)
+
+    assert after_many(KeptTails(bytes_max=1 << 19), 1) > 1 << 20
 
 
 def test_a_tail_that_is_kept_again_is_counted_once() -> None:

@@ -19,6 +19,7 @@ from pegword.store.engine import Row, Tx, among, padded
 from pegword.store.packing import MARK, Ints, Marks, find_marks, sieved
 
 KEPT_BYTES_MAX = 32 << 20
+BYTES_OF_ONE = 1_600  # that a tail takes beside its numbers: seven arrays, their key and state. Most tails hold one or two memories
 SCOPES_AT_ONCE = 500  # named one by one in a statement
 DAMAGED = "the index is damaged; make it again with: pegword reindex --all"
 
@@ -43,7 +44,7 @@ class Tail(NamedTuple):
     @property
     def bytes(self) -> int:
         """How much memory it takes."""
-        return sum(column.nbytes for column in self)
+        return BYTES_OF_ONE + sum(column.nbytes for column in self)
 
 
 class KeptTails:
