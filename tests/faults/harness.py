@@ -7,6 +7,7 @@ The long form (`make faults`) sets larger ones, and reads the tallies from the f
 
 import os
 import random
+import shutil
 import tempfile
 import time
 from collections.abc import Iterator
@@ -18,14 +19,21 @@ from tests.faults.page import note
 SEED = int(os.environ.get("SEED", str(time.time_ns() % 1_000_000)))
 PROGRESS_EVERY_S = 10.0
 ENGINE_SHOWN = {"sqlite": "SQLite", "postgres": "PostgreSQL"}
+ROOM = 2 << 30  # what several tests at once take of a memory that files lie in
 AT_MOST = 100  # times as many faults are drawn where a planted one is to be noticed, before it counts as unnoticed
 PATIENCE_S = int(os.environ.get("PEGWORD_FAULTS_PATIENCE_S", "900"))  # for one test, before pytest gives it up
 
 
 def quick_folder(otherwise: Path) -> Path:
     """A new folder in memory where there is one, else *otherwise*: for disks that are pretended, so that nothing waits for a real one."""
+    memory = memory_folder()
+    return otherwise if memory is None else Path(tempfile.mkdtemp(prefix="pegword-", dir=memory))
+
+
+def memory_folder() -> Path | None:
+    """Where files lie in memory, if there is such a place and room in it: in a container it may be 64 MiB."""
     memory = Path("/dev/shm")
-    return Path(tempfile.mkdtemp(prefix="pegword-", dir=memory)) if os.access(memory, os.W_OK) else otherwise
+    return memory if os.access(memory, os.W_OK) and shutil.disk_usage(memory).free >= ROOM else None
 
 
 def how_many(name: str, default: int) -> int:

@@ -21,6 +21,7 @@ START_S_MAX = 120.0
 NAMES_MAX = 300  # of one writer: under load for long, a store stays as large
 PYTHON = sys.executable
 SERVE = (PYTHON, "-m", "pegword", "serve")
+UNHURRIED = (PYTHON, "-m", "tests.faults.serving", "unhurried", "serve")  # the same, and nobody gives up because a machine is slow
 IN_DOUBT = ("in_doubt", "ending")  # the codes of a 503 that does not say that nothing was changed
 
 
