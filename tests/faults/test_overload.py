@@ -2,6 +2,7 @@
 
 import http.client
 import json
+import os
 import resource
 import socket
 import threading
@@ -25,10 +26,11 @@ from tests.wire.conftest import Site
 CLIENTS = how_many("OVERLOAD_CLIENTS", 320)
 FLOOD_S = how_many("OVERLOAD_S", 6)
 SLOW = how_many("SLOW_CLIENTS", 200)
-RSS_GROWTH_MAX = 64 << 20
+# The server's, and what the C library gives the threads of the clients, which are in this process too: up to eight heaps a processor.
+RSS_GROWTH_MAX = (64 << 20) + (min(8 * (os.cpu_count() or 1), CLIENTS) << 20)
 FLUSH_S = 0.03
 LINE_MAX = 256
-AFTERWARDS_S_MAX = 30  # for one save, when nobody else is there any more
+AFTERWARDS_S_MAX = 100  # for one save, when nobody else is there any more
 
 pytestmark = pytest.mark.timeout(PATIENCE_S)
 
@@ -44,7 +46,7 @@ def files() -> Iterator[None]:
 
 def resident() -> int:
     """The memory of this process, in bytes."""
-    return int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1]) * 4_096
+    return int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
 def flood(tally: Tally, folder: Path, serve: Callable[[Services], Site]) -> Tally:
@@ -107,6 +109,7 @@ def test_an_overload_is_refused_and_what_was_accepted_is_there(folder: Path, ser
 
 def test_a_server_whose_line_has_no_end_is_caught(folder: Path, serve: Callable[[Services], Site], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(app, "WRITES_IN_WORK_MAX", 1 << 20)
+    monkeypatch.setattr(app, "WRITE_WAIT_S", ENOUGH_S)  # nor is anybody sent away who has stood there for long, however slow the machine
     monkeypatch.setattr(f"{__name__}.FLOOD_S", 2)
     flood(Tally("an overload, a line without end"), folder, serve).catch()
 
@@ -179,7 +182,7 @@ def test_slow_clients_are_cut_off_and_the_others_are_served(
     folder: Path, serve: Callable[[Services], Site], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A byte now and then, for a head, for a body, or answers that nobody takes: each has a span of time, and holds nobody up."""
-    limits(monkeypatch, 3)
+    limits(monkeypatch, 6)
     crawl(Tally(f"{SLOW} slow clients"), folder, serve, ENOUGH_S).hold()
 
 
@@ -188,8 +191,9 @@ def test_a_server_of_endless_patience_is_caught(folder: Path, serve: Callable[[S
     crawl(Tally("slow clients, endless patience"), folder, serve, 3).catch()
 
 
-def without_files(tally: Tally, command: Sequence[str], folder: Path, token: str) -> Tally:
-    """A server that may open 64 files; more connections than that come and say nothing, beside eight writers."""
+def without_files(tally: Tally, command: Sequence[str], folder: Path, token: str, more: int) -> Tally:
+    """A server that may open 64 files; more connections than that come and say nothing, beside eight writers, who are answered *more*
+    writes meanwhile."""
     ledger, database, stop = Ledger(), folder / "pegword.db", threading.Event()
     server = Server(["sh", "-c", 'ulimit -n 64; exec "$@"', "sh", *command], f"sqlite:///{database}", folder)
     threads = writers(8, server.port, token, ledger, 1, stop)
@@ -207,16 +211,16 @@ def without_files(tally: Tally, command: Sequence[str], folder: Path, token: str
         return len(heard)
 
     enough = comes_to(lambda: told() > 50)
-    during = comes_to(lambda: ledger.answers > before + 200)
+    during = comes_to(lambda: ledger.answers > before + more)
     for connection in idle:
         connection.close()
     stop.set()
     joined(threads)
-    saved = _sooner_or_later(server.port, token)
+    saved = comes_to(lambda: _is_saved(server.port, token))
     code = server.stop()
     found, wrong = look(database)
     found.pop(("g", "afterwards"), None)
-    wrong += ledger.wrong + ([] if saved == 201 else [f"a save afterwards: {saved}"]) + ([f"it ended with {code}"] if code else [])
+    wrong += ledger.wrong + ([] if saved else ["no save was taken afterwards"]) + ([f"it ended with {code}"] if code else [])
     wrong += [] if enough else [f"only {len(heard)} heard that it is full"]
     wrong += [] if during else ["those who were connected were served no more"]
     wrong += [f"it said {server.said.count(chr(10))} lines: {server.said[-1000:]}"] if server.said.count("\n") > 500 else []
@@ -233,24 +237,20 @@ def _said(connection: socket.socket) -> bytes:
         return b""
 
 
-def _sooner_or_later(port: int, token: str) -> int:
-    """The status of a save on a new connection, which may have to be asked for several times."""
-    status = 0
-    for _ in range(20):
-        try:
-            status = ask(port, "POST", "/v1/api/memories", {"name": "afterwards", "content": "x1"}, token, 5)[0]
-        except (OSError, http.client.HTTPException, json.JSONDecodeError):
-            continue
-        if status == 201:
-            break
-    return status
+def _is_saved(port: int, token: str) -> bool:
+    """Whether a save on a new connection is taken now."""
+    try:
+        return ask(port, "POST", "/v1/api/memories", {"name": "afterwards", "content": "x1"}, token)[0] in (200, 201)
+    except (OSError, http.client.HTTPException, json.JSONDecodeError):
+        return False
 
 
 def test_a_server_without_files_to_open_serves_who_is_connected_and_recovers(folder: Path, token: str) -> None:
     """Whoever comes beyond the limit waits or is refused; nothing is lost, nothing is an accident, and it is over when they have gone."""
-    without_files(Tally("64 files and 100 silent connections"), SERVE, folder, token).hold()
+    without_files(Tally("64 files and 100 silent connections"), SERVE, folder, token, 200).hold()
 
 
 def test_a_server_without_files_that_drops_writes_is_caught(folder: Path, token: str) -> None:
+    """What was taken back is not seen where the same name is saved again: of a hundred such writes some are the last of theirs."""
     command = [PYTHON, "-m", "tests.faults.serving", "DroppingSqlite", "serve"]
-    without_files(Tally("64 files and 100 silent connections, some writes taken back"), command, folder, token).catch()
+    without_files(Tally("64 files and 100 silent connections, some writes taken back"), command, folder, token, 1_000).catch()
