@@ -34,7 +34,8 @@ def serve(
     """
     from pegword.assembly import open_services
     from pegword.http.app import create_app
-    from pegword.http.server import keep_one_heap, run
+    from pegword.http.heap import keep_one_heap
+    from pegword.http.server import run
     from pegword.live_settings import LiveSettings
     from pegword.settings import database_of, load
 

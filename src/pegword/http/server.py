@@ -1,7 +1,6 @@
 """Running the application: listen, serve, and end in good order when asked to. Nothing here prints."""
 
 import contextlib
-import ctypes
 import os
 import signal
 import socket
@@ -13,14 +12,13 @@ from typing import Any
 import uvicorn
 
 from pegword.core.errors import Invalid
+from pegword.http.heap import giving_back
 from pegword.http.listener import Listener, connections_max
 from pegword.http.protocol import Protocol
 
 DRAIN_S = 10
 KEEP_ALIVE_S = 30  # longer than clients keep idle connections, so that it is they who close them
 BACKLOG = 1_024
-
-_M_ARENA_MAX = -8  # of glibc's malloc.h
 
 
 def listen(host: str, port: int) -> socket.socket:
@@ -84,20 +82,10 @@ class Server(uvicorn.Server):
         self.should_exit = True
 
 
-def keep_one_heap() -> None:
-    """Make the C library serve all threads of this process from one heap, before there are any. For glibc; elsewhere it does nothing.
-
-    It gives each thread a heap of its own, so that they need not wait for one another, and each keeps what it once had: under load a
-    server grew for hours, though what it used stayed the same. Here few threads allocate at once, since one of them runs at a time.
-    """
-    with contextlib.suppress(AttributeError, OSError, TypeError):
-        ctypes.CDLL(None).mallopt(_M_ARENA_MAX, 1)
-
-
 def run(app: Any, host: str, port: int, *, listening: Callable[[int], None] = lambda _: None) -> None:
     """Serve *app* until SIGTERM or SIGINT, then return, at most `DRAIN_S` seconds after what was being done. For the main thread.
 
     *listening* is told the port once connections are taken. Raises `Invalid` when the address cannot be had.
     """
-    with contextlib.closing(listen(host, port)) as listener:
+    with contextlib.closing(listen(host, port)) as listener, giving_back():
         Server(app, ready=lambda: listening(listener.getsockname()[1])).run([listener])
