@@ -19,6 +19,7 @@ from pegword.core.caller import Caller
 from pegword.services.bundle import Services
 from pegword.settings import load
 from tests import postgres
+from tests.patience import without_hurry
 
 ENGINES = ("sqlite", "postgres")
 
@@ -119,6 +120,14 @@ def database(fresh: Callable[[], Path | str]) -> Path | str:
 def url_of(database: Path | str) -> str:
     """*database* as the command line takes it."""
     return database if isinstance(database, str) else f"sqlite:///{database}"
+
+
+@pytest.fixture
+def unhurried() -> Iterator[None]:
+    """Nobody is refused because a machine is slow. Named before what it is to hold for: with `usefixtures`."""
+    with pytest.MonkeyPatch.context() as patch:
+        without_hurry(patch.setattr)
+        yield
 
 
 @pytest.fixture

@@ -8,7 +8,25 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from pegword.http import app
+from pegword.services import health
+from pegword.store import postgres, sqlite_file
+
 PATIENCE_S = 120.0
+
+
+def without_hurry(patch: Callable[[object, str, object], object]) -> None:
+    """Let whoever waits for others wait as long as a test does, in the database, for a connection to it, and in the line of a server: on a
+    slow machine they would else be refused. *patch* sets an attribute: `setattr`, or that of a `pytest.MonkeyPatch`. For what is opened
+    from here on."""
+    ms = int(PATIENCE_S * 1_000)
+    patch(sqlite_file, "BUSY_WAIT_MS", ms)
+    patch(postgres, "LOCK_WAIT_MS", ms)
+    patch(postgres, "_SETTINGS", f"{postgres._SETTINGS}; SET lock_timeout = {ms}; SET statement_timeout = {ms}")
+    patch(postgres, "CONNECT_WAIT_S", int(PATIENCE_S))
+    patch(postgres, "HEAL_WAIT_S", PATIENCE_S)
+    patch(app, "WRITE_WAIT_S", PATIENCE_S)
+    patch(health, "PROBE_WAIT_S", PATIENCE_S)
 
 
 def until(condition: Callable[[], bool], patience_s: float = PATIENCE_S) -> None:

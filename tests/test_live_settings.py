@@ -19,6 +19,7 @@ from pegword.live_settings import LOOK_EVERY_S, LiveSettings
 from pegword.services.bundle import Services
 from pegword.settings import SETTINGS, Settings, load
 from tests.conftest import Clock
+from tests.patience import PATIENCE_S
 
 LONG_AGO_NS = 1_000_000_000 * 10**9
 
@@ -238,7 +239,7 @@ def test_while_one_looks_the_others_go_on(watch: Watch, monkeypatch: pytest.Monk
 
     def slow(*arguments: Any) -> Settings:
         inside.set()
-        assert go_on.wait(20)
+        assert go_on.wait(PATIENCE_S)
         return load(*arguments)
 
     monkeypatch.setattr("pegword.live_settings.load", slow)
@@ -246,7 +247,7 @@ def test_while_one_looks_the_others_go_on(watch: Watch, monkeypatch: pytest.Monk
     watch.seconds += 5
     thread = threading.Thread(target=watch.live)
     thread.start()
-    assert inside.wait(20)
+    assert inside.wait(PATIENCE_S)
 
     assert 3 == watch.live().memory_relevance_k
     go_on.set()

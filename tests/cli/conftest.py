@@ -13,8 +13,10 @@ from typing import Any
 import pytest
 
 from pegword.cli import run
+from tests.patience import PATIENCE_S
 
-ENTRY = (sys.executable, "-c", "from pegword.cli import main; main()")
+MAIN = "from pegword.cli import main; main()"
+ENTRY = (sys.executable, "-c", MAIN)
 SOURCE = Path(__file__).parents[2] / "src"
 ACCOUNT = "sam"
 
@@ -61,17 +63,17 @@ class Cli:
         assert result.code == 0, result.err
         return result
 
-    def start(self, *arguments: str, **more: str) -> "subprocess.Popen[str]":
-        """Start a command as a process of its own; *more* goes on top of its environment."""
+    def start(self, *arguments: str, entry: str = MAIN, **more: str) -> "subprocess.Popen[str]":
+        """Start a command as a process of its own; *more* goes on top of its environment. *entry* is the program."""
         return subprocess.Popen(
-            [*ENTRY, *arguments], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+            [sys.executable, "-c", entry, *arguments], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
             encoding="utf-8", env={**self.environment, **more},
         )  # fmt: skip
 
     def process(self, *arguments: str, **more: str) -> Result:
         """Run a command as a process of its own."""
         process = self.start(*arguments, **more)
-        out, err = process.communicate(timeout=60)
+        out, err = process.communicate(timeout=PATIENCE_S)
         return Result(process.returncode, out, err)
 
 

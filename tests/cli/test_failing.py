@@ -9,6 +9,7 @@ import pytest
 from pegword.cli import failing
 from pegword.core import errors
 from tests.cli.conftest import ENTRY, Cli, Result
+from tests.patience import PATIENCE_S
 
 
 def check(result: Result, code: int, *words: str) -> None:
@@ -245,4 +246,4 @@ def test_a_reader_that_goes_away_is_no_error_message(cli: Cli) -> None:
     process.stdout.close()
 
     with process.stderr:
-        assert (process.stderr.read(), process.wait(timeout=60)) == ("", 141)
+        assert (process.stderr.read(), process.wait(timeout=PATIENCE_S)) == ("", 141)

@@ -15,6 +15,7 @@ import pytest
 
 from pegword.core.address import without_password
 from tests.cli.conftest import Cli
+from tests.patience import PATIENCE_S
 
 pytestmark = pytest.mark.usefixtures("each_engine")
 
@@ -33,7 +34,7 @@ def serving(cli: Cli, *arguments: str) -> Iterator[tuple[dict[str, Any], "subpro
         yield json.loads(text), process
     finally:
         process.terminate()
-        process.communicate(timeout=30)
+        process.communicate(timeout=PATIENCE_S)
 
 
 def ask(url: str, token: str = "", body: Any = None) -> tuple[int, Any]:
@@ -42,7 +43,7 @@ def ask(url: str, token: str = "", body: Any = None) -> tuple[int, Any]:
     request = urllib.request.Request(url, data, {"Authorization": f"Bearer {token}", "Content-Type": "application/json"})
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     try:
-        with opener.open(request, timeout=30) as answer:
+        with opener.open(request, timeout=PATIENCE_S) as answer:
             return answer.status, json.load(answer)
     except urllib.error.HTTPError as error:
         return error.code, json.load(error)
@@ -106,7 +107,7 @@ def test_people_get_the_same_in_lines(cli: Cli, database: Path | str) -> None:
             lines.append(process.stdout.readline())
             assert lines[-1], process.communicate()
         process.send_signal(ending)
-        _, err = process.communicate(timeout=30)
+        _, err = process.communicate(timeout=PATIENCE_S)
         assert f"database: {place}\n" in lines
         assert any(line.startswith("address:  http://127.0.0.1:") for line in lines)
         assert any("user add sam" in line for line in lines)
@@ -128,7 +129,7 @@ def test_listening_beyond_this_machine_says_that_there_is_no_tls(cli: Cli) -> No
     while "Press Ctrl-C" not in process.stdout.readline():
         assert process.poll() is None
     process.terminate()
-    _, err = process.communicate(timeout=30)
+    _, err = process.communicate(timeout=PATIENCE_S)
 
     assert "listening on 0.0.0.0" in err
     assert "not encrypted" in err
@@ -152,6 +153,6 @@ def test_warnings_of_the_config_file_are_told_at_the_start(cli: Cli) -> None:
     while "Press Ctrl-C" not in process.stdout.readline():
         assert process.poll() is None
     process.terminate()
-    _, err = process.communicate(timeout=30)
+    _, err = process.communicate(timeout=PATIENCE_S)
 
     assert "unknown section [weather] is ignored" in err

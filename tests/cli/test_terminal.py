@@ -8,6 +8,7 @@ import subprocess
 import pytest
 
 from tests.cli.conftest import ENTRY, Cli
+from tests.patience import PATIENCE_S
 
 TRICK = "a \x1b]0;x\x07 \x1b[31m \u202eb\u202c \u200bc \x9b31m [bold]markup[/bold] :smile: d"
 
@@ -20,7 +21,7 @@ def at_terminal(cli: Cli, *arguments: str, **more: str) -> str:
     )
     os.close(follower)
     seen = b""
-    while select.select([leader], [], [], 30)[0]:
+    while select.select([leader], [], [], PATIENCE_S)[0]:
         try:
             data = os.read(leader, 65_536)
         except OSError:  # Linux's way to say that the other side is closed
@@ -29,7 +30,7 @@ def at_terminal(cli: Cli, *arguments: str, **more: str) -> str:
             break
         seen += data
     os.close(leader)
-    assert process.wait(timeout=30) == 0, seen
+    assert process.wait(timeout=PATIENCE_S) == 0, seen
     return seen.decode()
 
 

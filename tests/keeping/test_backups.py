@@ -69,6 +69,7 @@ def test_a_backup_is_private_and_one_file(kept: Path) -> None:
     assert [kept.name] == [path.name for path in kept.parent.iterdir() if path.name.startswith("kept")]
 
 
+@pytest.mark.usefixtures("unhurried")
 def test_a_backup_made_while_16_write_is_of_one_moment(services: Services, alice: Any, tmp_path: Path, opened: Open) -> None:
     """Everything that was acknowledged before it began is in it, and the index agrees with the rows."""
     acknowledged: list[str] = []

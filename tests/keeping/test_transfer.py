@@ -490,6 +490,7 @@ def test_an_import_that_fails_half_way_is_finished_by_the_same_lines(
     check(services)
 
 
+@pytest.mark.usefixtures("unhurried")
 def test_imports_and_saves_at_the_same_time_lose_nothing(services: Services, alice: Caller) -> None:
     """Two importers of the same file and two that save the same names: every memory is whole, and the index agrees."""
     data = b"\n".join(one(name=f"n{number}", content=f"walrus {number}") for number in range(300))

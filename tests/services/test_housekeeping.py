@@ -15,6 +15,7 @@ from pegword.store import session_index_rows
 from pegword.store.engine import Tx
 from pegword.store.session_index_rows import Kept
 from tests.conftest import Clock, Statements
+from tests.patience import PATIENCE_S
 
 
 def test_what_the_database_does_not_take_now_waits(services: Services, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -117,7 +118,7 @@ def test_who_waits_for_work_waits_until_it_is_committed(services: Services, cloc
         )
         for _ in range(5):
             services.housekeeper.later(lambda _: None)
-        services.housekeeper.done_within(work, 30.0)
+        services.housekeeper.done_within(work, PATIENCE_S)
         with services.engine.read() as tx:
             kept = session_index_rows.get(tx, f"k{number}", 1)
 
@@ -134,18 +135,18 @@ def test_who_waits_for_work_that_the_database_does_not_take_goes_on_at_once(
     with monkeypatch.context() as patched:
         patched.setattr(type(services.engine), "write", lambda *_: (_ for _ in ()).throw(error))
         started = time.monotonic()
-        services.housekeeper.done_within(lambda _: done.append("done"), 60.0)
+        services.housekeeper.done_within(lambda _: done.append("done"), 10 * PATIENCE_S)
         waited = time.monotonic() - started
-    services.housekeeper.flush(30.0)
+    services.housekeeper.flush(PATIENCE_S)
 
-    assert waited < 30
+    assert waited < PATIENCE_S
     assert ["done"] == done
 
 
 def test_who_waits_waits_no_longer_than_said(services: Services) -> None:
     gate = threading.Event()
     services.housekeeper.start()
-    services.housekeeper.later(lambda _: gate.wait(30) and None)
+    services.housekeeper.later(lambda _: gate.wait(PATIENCE_S) and None)
     services.housekeeper.done_within(lambda _: None, 0.01)
     waits = bool(services.housekeeper._waiting)
     gate.set()

@@ -90,6 +90,7 @@ def test_an_unknown_version_is_not_found(services: Services, alice: Caller) -> N
 
 
 @pytest.mark.parametrize("parallel", [50])
+@pytest.mark.usefixtures("unhurried")
 def test_parallel_saves_of_one_name_make_one_memory(services: Services, alice: Caller, parallel: int) -> None:
     """One statement decides who created: one row, one creation, everybody else a change of it."""
     outcomes: list[str] = []

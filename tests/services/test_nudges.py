@@ -201,6 +201,7 @@ def test_another_process_knows_once_it_is_written(two: tuple[Services, Services]
     assert "" == kind(other, caller, written, CORRECTION)
 
 
+@pytest.mark.usefixtures("unhurried")
 def test_of_turns_at_the_same_moment_one_is_nudged(services: Services, alice: Caller, running: Session) -> None:
     """Many threads, one session, one process."""
     told: list[str] = []
@@ -432,6 +433,7 @@ def test_what_cannot_be_an_event_is_refused(
         services.nudges.report(alice, running, **arguments)
 
 
+@pytest.mark.usefixtures("unhurried")
 def test_reports_and_turns_at_once_lose_nothing(services: Services, alice: Caller, running: Session, clock: Clock) -> None:
     """Every kind that is reported while turns go on is told, or waits in the end."""
     told: list[str] = []
@@ -536,6 +538,7 @@ def check_reports_are_told_once(services: Services, alice: Caller, session: Sess
     assert ["repeat"] == [t for t in told if t]
 
 
+@pytest.mark.usefixtures("unhurried")
 def test_one_report_is_told_once_by_turns_at_the_same_moment(database: Path | str, clock: Clock) -> None:
     opened = without(database, clock, PEGWORD_MEMORY__NUDGE_COOLDOWN="0")
     caller = opened.access.agent(opened.access.ensure_user("alice"), "key:alice")

@@ -416,10 +416,12 @@ def first_turns(
     return told
 
 
+@pytest.mark.usefixtures("unhurried")
 def test_turns_at_the_same_moment_in_two_processes_answer_one_index(database: Path | str, monkeypatch: pytest.MonkeyPatch) -> None:
     check_made_at_once(database, monkeypatch)
 
 
+@pytest.mark.usefixtures("unhurried")
 def test_deletions_beside_turns_leave_no_name_behind(database: Path | str) -> None:
     """Whatever comes first: what is gone is in no index, and nothing waits for another for ever."""
     services = open_services(database, load(environment={}))
@@ -451,7 +453,7 @@ def test_deletions_beside_turns_leave_no_name_behind(database: Path | str) -> No
         thread.start()
     for thread in threads:
         thread.join()
-    services.housekeeper.flush(30.0)
+    services.housekeeper.flush(PATIENCE_S)
     with services.engine.read() as tx:
         bodies = [row[0] for row in tx.rows("SELECT body FROM session_indexes")]
         named = {row[0] for row in tx.rows("SELECT memory_id FROM session_index_memories")}
@@ -507,6 +509,7 @@ def test_an_index_that_is_not_what_it_says_is_noticed(
         guards[guard]()
 
 
+@pytest.mark.usefixtures("unhurried")
 def test_an_index_that_each_process_keeps_for_itself_is_noticed(database: Path | str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Who does not look at what was kept answers its own."""
 

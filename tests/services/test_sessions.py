@@ -10,6 +10,7 @@ from pegword.core.caller import Caller, Session, scope_of, session_scope
 from pegword.core.errors import Conflict, Forbidden, Invalid, NotFound
 from pegword.core.memory import Draft
 from pegword.services.bundle import Services
+from tests.patience import PATIENCE_S
 
 
 @pytest.fixture
@@ -178,6 +179,7 @@ def test_what_a_session_saw_is_explained_to_those_who_see_it(services: Services,
             services.turns.explain(caller, receipt, session)
 
 
+@pytest.mark.usefixtures("unhurried")
 def test_no_child_is_left_open_by_a_close_beside_its_making(services: Services, alice: Caller) -> None:
     """Whichever comes first: the child is closed with its parent, or there is none."""
     for _ in range(5):
@@ -185,16 +187,16 @@ def test_no_child_is_left_open_by_a_close_beside_its_making(services: Services, 
         start = threading.Barrier(5)
 
         def beget(parent: str = parent, start: threading.Barrier = start) -> None:
-            start.wait(10)
+            start.wait(PATIENCE_S)
             with contextlib.suppress(Conflict):
                 services.sessions.create(alice, parent_id=services.sessions.create(alice, parent_id=parent).session_id)
 
         threads = [threading.Thread(target=beget) for _ in range(4)]
         for thread in threads:
             thread.start()
-        start.wait(10)
+        start.wait(PATIENCE_S)
         services.sessions.close(alice, parent)
         for thread in threads:
-            thread.join(30)
+            thread.join(PATIENCE_S)
 
     assert [] == services.sessions.list(alice)

@@ -24,6 +24,7 @@ from pegword.store import blocks, folding, memory_rows
 from pegword.store.engine import MANY_ROWS, Tx
 from pegword.store.postgres import PostgresTx
 from tests import postgres
+from tests.patience import PATIENCE_S
 from tests.store.test_index import WORDS, check, small_index  # noqa: F401  (a fixture)
 
 CALLER = Caller("u1", "alice", "key:1")
@@ -33,7 +34,7 @@ SECOND_US = 1_000_000
 
 
 @pytest.fixture
-def stores(database: Path | str) -> Iterator[tuple[Services, ...]]:
+def stores(unhurried: None, database: Path | str) -> Iterator[tuple[Services, ...]]:
     """The same database opened twice, as two processes have it."""
     opened = tuple(open_services(database, load(environment={})) for _ in range(2))
     for store in opened:
@@ -65,6 +66,13 @@ def steps(store: Services, chance: random.Random) -> list[tuple[int, str, Callab
     ]
 
 
+def joined(threads: Sequence[threading.Thread]) -> None:
+    """Wait until all of *threads* have ended."""
+    for thread in threads:
+        thread.join(5 * PATIENCE_S)
+        assert not thread.is_alive()
+
+
 def write_at_random(store: Services, seed: int, done: Counter[str], failures: list[BaseException]) -> None:
     """*STEPS* steps; what goes wrong but for a memory that somebody else deleted is a failure."""
     chance = random.Random(seed)
@@ -93,8 +101,7 @@ def test_many_writers_leave_an_exact_index(stores: tuple[Services, ...], seed: i
     ]
     for thread in threads:
         thread.start()
-    for thread in threads:
-        thread.join(120)
+    joined(threads)
 
     assert [] == failures
     assert done["save"] > STEPS
@@ -118,8 +125,7 @@ def test_every_writer_of_one_name_makes_a_version_of_its_own(stores: tuple[Servi
     threads = [threading.Thread(target=write, args=(number,)) for number in range(THREADS)]
     for thread in threads:
         thread.start()
-    for thread in threads:
-        thread.join(60)
+    joined(threads)
     memory = stores[0].memories.get(CALLER, GLOBAL, "one")
     versions = stores[0].memories.versions(CALLER, memory.memory_id).versions
 
@@ -147,8 +153,7 @@ def test_of_many_who_change_parts_of_one_memory_nobody_takes_back_what_another_s
     threads = [threading.Thread(target=change, args=(number, kind)) for number, kind in enumerate(kinds)]
     for thread in threads:
         thread.start()
-    for thread in threads:
-        thread.join(60)
+    joined(threads)
     memory = stores[0].memories.get_by_id(CALLER, memory_id)
 
     assert [] == failures
@@ -192,22 +197,25 @@ def test_of_many_who_create_one_name_one_creates_it(stores: tuple[Services, ...]
     threads = [threading.Thread(target=create, args=(number,)) for number in range(THREADS)]
     for thread in threads:
         thread.start()
-    for thread in threads:
-        thread.join(60)
+    joined(threads)
 
     assert ["created"] + ["updated"] * (THREADS - 1) == sorted(outcomes)
 
 
-@pytest.mark.usefixtures("small_index")
+@pytest.mark.usefixtures("unhurried", "small_index")
 def test_the_same_test_catches_an_engine_whose_writers_do_not_wait_for_each_other(
     postgres_database: postgres.Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The planted fault: no writer is ever alone. The test above can fail."""
+    """The planted fault: no writer is ever alone. The test above can fail.
+
+    Whether two writers meet is chance: of ten rounds all showed it where there are two processors, eight where there is one; of forty,
+    one will.
+    """
     monkeypatch.setattr(PostgresTx, "alone", lambda *_: None)
     monkeypatch.setattr(PostgresTx, "beside", lambda *_: None)
     postgres_database.empty()
     stores = tuple(open_services(postgres_database.url, load(environment={})) for _ in range(2))
-    for seed in range(20):
+    for seed in range(40):
         try:
             test_many_writers_leave_an_exact_index(stores, seed)
         except AssertionError:
@@ -218,6 +226,7 @@ def test_the_same_test_catches_an_engine_whose_writers_do_not_wait_for_each_othe
         store.engine.close()
 
 
+@pytest.mark.usefixtures("unhurried")
 def test_saves_go_on_beside_what_writes_blocks(
     postgres_database: postgres.Database,
     small_index: None,  # noqa: F811
@@ -241,12 +250,12 @@ def test_saves_go_on_beside_what_writes_blocks(
         put(tx, rows)
         the_same.start()
         another.start()
-        another.join(20)
+        another.join(PATIENCE_S)
         seen.extend(outcomes)
 
     monkeypatch.setattr(blocks, "put", put_slowly)
     assert store.engine.write(lambda tx: folding.fold(tx, GLOBAL.key))
-    the_same.join(20)
+    the_same.join(PATIENCE_S)
 
     assert ["created"] == seen
     assert ["created", "updated"] == outcomes
@@ -256,6 +265,7 @@ def test_saves_go_on_beside_what_writes_blocks(
     store.close()
 
 
+@pytest.mark.usefixtures("unhurried")
 def test_what_tells_of_a_memory_waits_for_who_deletes_it(postgres_database: postgres.Database, monkeypatch: pytest.MonkeyPatch) -> None:
     """A receipt that is written while a memory is being deleted does not name it."""
     postgres_database.empty()
@@ -273,7 +283,7 @@ def test_what_tells_of_a_memory_waits_for_who_deletes_it(postgres_database: post
 
     monkeypatch.setattr(memory_rows, "delete", delete_slowly)
     store.memories.delete_by_id(CALLER, memory.memory_id)
-    writer.join(20)
+    writer.join(PATIENCE_S)
     with store.engine.read() as tx:
         named = [row[0] for row in tx.rows("SELECT memory_id FROM receipts WHERE receipt_id = ?", (turn.receipt,))]
     store.close()
@@ -310,13 +320,15 @@ def test_a_delete_of_what_was_changed_meanwhile_deletes_it_as_it_is_then(
 
 
 def changes_elsewhere_during_an_import(url: str) -> list[str]:
-    """What others get done between the last line of an import that is done once and its end."""
+    """What others get done between the last line of an import that is done once and its end. They do not wait for a lock for ever, so that
+    they are done, or have given up, before it ends."""
     store, other = (open_services(url, load(environment={})) for _ in range(2))
     mine, theirs = user_scope(CALLER), scope_of(CALLER, "workstream", "elsewhere")
     for number in range(3):
         store.memories.save(CALLER, Draft(f"n{number}", "walrus tea", theirs))
     imported = [Line(number, f"line{number}", "text", "user", "") for number in range(1, 251)]
     done: list[str] = []
+    meanwhile: list[str] = []
 
     def others() -> None:
         other.turns.turn(CALLER, Session("elsewhere"), [{"role": "user", "content": "walrus"}])
@@ -334,7 +346,8 @@ def changes_elsewhere_during_an_import(url: str) -> list[str]:
         report = on.transfer.bring(CALLER, imported, at_once=1_000)
         thread = threading.Thread(target=others)
         thread.start()
-        thread.join(20)
+        thread.join(PATIENCE_S)
+        meanwhile.extend(done)
         return Kept(200, (), str(report.counts["created"]).encode())
 
     answer = once(store, Asked("import", "all of it", "write"), work)
@@ -343,7 +356,7 @@ def changes_elsewhere_during_an_import(url: str) -> list[str]:
     check(store)
     for opened in (store, other):
         opened.close()
-    return done
+    return meanwhile
 
 
 def test_an_import_that_is_done_once_keeps_nobody_waiting_elsewhere(postgres_database: postgres.Database) -> None:

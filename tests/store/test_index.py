@@ -25,6 +25,7 @@ from pegword.store.memory_rows import Filters, newest
 from pegword.store.packing import unpack
 from tests.conftest import Clock, url_of
 from tests.core.brute_force import Held, brute_force
+from tests.patience import PATIENCE_S
 
 ANALYSER = Analyser()
 CALLER = Caller("u1", "alice", "key:1")
@@ -319,7 +320,7 @@ def other(database: Path | str, services: Services) -> Iterator[Any]:
 
     yield ask
     stdin.close()
-    process.wait(10)
+    process.wait(PATIENCE_S)
     stdout.close()
 
 

@@ -18,6 +18,7 @@ from pegword.store.engine import Tx
 from pegword.store.migrate import migrate
 from pegword.store.postgres import ATTEMPTS_MAX, WRITERS_MAX, PostgresEngine, meant
 from tests import postgres
+from tests.patience import PATIENCE_S
 
 CALLER = Caller("u1", "alice", "key:1")
 LATIN = "ENCODING 'LATIN1' LC_COLLATE 'C' LC_CTYPE 'C'"
@@ -73,7 +74,7 @@ def test_a_read_sees_one_snapshot(engine: PostgresEngine) -> None:
         assert "before" == fact_rows.get(tx, "n")
         thread = threading.Thread(target=lambda: engine.write(lambda tx: put(tx, value="after")))
         thread.start()
-        thread.join(20)
+        thread.join(PATIENCE_S)
         assert "before" == fact_rows.get(tx, "n")
 
     assert "after" == fact(engine)
@@ -200,24 +201,25 @@ def test_a_lock_that_somebody_keeps_is_busy(engine: PostgresEngine, monkeypatch:
             engine.write(impatient)
 
 
+@pytest.mark.usefixtures("unhurried")
 def test_more_writers_than_connections_for_them_wait_in_a_line(engine: PostgresEngine) -> None:
     """Readers always have a connection."""
     inside, go = threading.Semaphore(0), threading.Event()
 
     def slow(tx: Tx) -> None:
         inside.release()
-        go.wait(20)
+        go.wait(PATIENCE_S)
         put(tx, threading.current_thread().name)
 
     threads = [threading.Thread(target=lambda: engine.write(slow), name=f"t{n}") for n in range(WRITERS_MAX + 4)]
     for thread in threads:
         thread.start()
     for _ in range(WRITERS_MAX):
-        assert inside.acquire(timeout=20)
+        assert inside.acquire(timeout=PATIENCE_S)
     read = fact(engine)
     go.set()
     for thread in threads:
-        thread.join(20)
+        thread.join(PATIENCE_S)
 
     assert read is None
     assert ["v"] * len(threads) == [fact(engine, thread.name) for thread in threads]
@@ -329,6 +331,7 @@ def test_a_fault_of_ours_stays_itself() -> None:
     assert error is meant(error)
 
 
+@pytest.mark.usefixtures("unhurried")
 def test_many_processes_that_start_at_once_on_an_empty_database_all_succeed(postgres_server: str) -> None:
     """One of them makes the tables; the others wait for it."""
     empty = postgres.Database(postgres_server, f"pegword_test_first_{os.getpid()}", fill=False)
@@ -351,7 +354,7 @@ def test_many_processes_that_start_at_once_on_an_empty_database_all_succeed(post
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(60)
+        thread.join(PATIENCE_S)
     try:
         assert [] == failures
         services = open_services(empty.url, load(environment={}))

@@ -18,6 +18,7 @@ from pegword.http.app import App, create_app
 from pegword.http.server import Server, listen
 from pegword.services.bundle import Services
 from pegword.settings import load
+from tests.patience import PATIENCE_S
 
 
 @dataclass
@@ -58,11 +59,11 @@ class Site:
     def client(self, token: str = "", **more: Any) -> httpx2.Client:
         """A client with that token; without one it sends no credential."""
         headers = {"Authorization": f"Bearer {token}"} if token else {}
-        client = httpx2.Client(base_url=self.url, headers=headers, trust_env=False, timeout=60, **more)
+        client = httpx2.Client(base_url=self.url, headers=headers, trust_env=False, timeout=PATIENCE_S, **more)
         self._clients.append(client)
         return client
 
-    def raw(self, data: bytes, *, half_close: bool = False, patience_s: float = 60, at_least: int = 1) -> list[Reply]:
+    def raw(self, data: bytes, *, half_close: bool = False, patience_s: float = PATIENCE_S, at_least: int = 1) -> list[Reply]:
         """Send *data* as it is, and return the answers until the server closes or, after *at_least* so many, falls silent."""
         with socket.create_connection(("127.0.0.1", self.port), timeout=patience_s) as connection:
             with contextlib.suppress(OSError):  # the server may hang up on what is too long; what it said first still counts
@@ -117,10 +118,10 @@ def running() -> Iterator[Site]:
     server = Server(site, ready=ready.set)
     thread = threading.Thread(target=server.run, args=([listener],))
     thread.start()
-    assert ready.wait(60)
+    assert ready.wait(PATIENCE_S)
     yield site
     server.stop()
-    thread.join(60)
+    thread.join(PATIENCE_S)
     assert not thread.is_alive()
 
 

@@ -16,6 +16,7 @@ from pegword.core.memory import Draft
 from pegword.core.versions import Expected, meets
 from pegword.http.conditions import expected_of
 from pegword.services.bundle import Services
+from tests.patience import PATIENCE_S
 from tests.wire.conftest import Site, save
 from tests.wire.test_once import ALL, EXAMPLES, ONE, everything
 from tests.wire.test_once import host as host
@@ -169,6 +170,7 @@ def test_no_header_is_read_but_to_a_condition_or_a_refusal(value: str) -> None:
     assert read is not None
 
 
+@pytest.mark.usefixtures("unhurried")
 def test_what_is_compared_is_what_is_deleted(services: Services) -> None:
     """In one transaction: however it is changed meanwhile, only the version that was named goes."""
     agent = services.access.agent(services.access.ensure_user("alice"), "key:1")
@@ -199,7 +201,7 @@ def test_what_is_compared_is_what_is_deleted(services: Services) -> None:
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(60)
+        thread.join(PATIENCE_S)
 
     assert [] == wrong
     assert deleted

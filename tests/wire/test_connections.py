@@ -21,6 +21,11 @@ GET = b"GET /livez HTTP/1.1\r\nHost: 127.0.0.1\r\n"
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """The same limits in a fraction of the time."""
+    hurry(monkeypatch)
+
+
+def hurry(monkeypatch: pytest.MonkeyPatch) -> None:
+    """From here on there is little time: what a test needs beforehand is done by then, however slow the machine is."""
     monkeypatch.setattr(protocol, "HEAD_S", 0.5)
     monkeypatch.setattr(protocol, "BODY_S", 0.8)
     monkeypatch.setattr(protocol, "WRITE_S", 0.8)
@@ -31,9 +36,19 @@ def connected(site: Site) -> socket.socket:
     return socket.create_connection(("127.0.0.1", site.port), timeout=PATIENCE_S)
 
 
+def begun(site: Site) -> socket.socket:
+    """A connection on which a request has been answered: the time for the next one begins with that one's first byte."""
+    connection = connected(site)
+    connection.sendall(GET + b"\r\n")
+    told = b""
+    while not told.endswith(b'{"status":"ok"}'):
+        told += connection.recv(1_000)
+    return connection
+
+
 def drip(connection: socket.socket, piece: bytes) -> list[Reply]:
     """Send *piece* again and again until there is an answer; it."""
-    last = time.monotonic() + 30
+    last = time.monotonic() + PATIENCE_S
     while not select.select([connection], [], [], 0.05)[0]:
         assert time.monotonic() < last, "who sends a little now and then is never answered"
         with contextlib.suppress(OSError):  # it may have been answered, and closed, just now
@@ -175,11 +190,11 @@ def test_a_client_that_asks_before_it_sends_is_told_to_go_on_or_why_not(server: 
     assert reply.status == 413
 
 
-@pytest.mark.usefixtures("impatient")
 @pytest.mark.parametrize("start", [b"GET /liv", b"GET /livez HTTP/1.1\r\nHost: 127.0.0.1\r\nX: y"])
-def test_a_head_that_takes_too_long_is_408(server: Site, start: bytes) -> None:
+def test_a_head_that_takes_too_long_is_408(server: Site, start: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
     """One byte now and then does not keep a connection: the whole head has one span of time."""
-    with connected(server) as connection:
+    with begun(server) as connection:
+        hurry(monkeypatch)
         connection.sendall(start)
         replies = drip(connection, b"y")
 
@@ -193,23 +208,24 @@ def test_a_connection_that_says_nothing_is_closed_without_an_answer(server: Site
         assert connection.recv(1) == b""
 
 
-@pytest.mark.usefixtures("impatient")
 @pytest.mark.parametrize("lengths", ["Content-Length: 100000", "Transfer-Encoding: chunked"])
-def test_a_body_that_takes_too_long_is_408(server: Site, alice: httpx2.Client, lengths: str) -> None:
+def test_a_body_that_takes_too_long_is_408(server: Site, alice: httpx2.Client, lengths: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The whole body has one span of time; nothing is saved."""
-    with connected(server) as connection:
-        connection.sendall(post(server, lengths, b"1\r\n{\r\n" if "chunked" in lengths else b"{"))
+    beginning = post(server, lengths, b"1\r\n{\r\n" if "chunked" in lengths else b"{")
+    with begun(server) as connection, monkeypatch.context() as hurried:
+        hurry(hurried)
+        connection.sendall(beginning)
         replies = drip(connection, b"1\r\n \r\n" if "chunked" in lengths else b" ")
 
     assert [(r.status, r.json()["code"]) for r in replies] == [(408, "request_timeout")]
     assert alice.get("/v1/api/memories").json()["total"] == 0
 
 
-@pytest.mark.usefixtures("impatient")
-def test_a_client_that_never_reads_its_answers_is_cut_off(server: Site, alice: httpx2.Client) -> None:
+def test_a_client_that_never_reads_its_answers_is_cut_off(server: Site, alice: httpx2.Client, monkeypatch: pytest.MonkeyPatch) -> None:
     """Answers that nobody takes do not stay in memory."""
     for number in range(60):
         save(alice, f"big_{number}", "x" * 60_000)
+    hurry(monkeypatch)
     request = f"GET /v1/api/memories HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer {server.token('alice')}\r\n\r\n".encode()
     with socket.socket() as connection:
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4_096)

@@ -19,6 +19,8 @@ from tests.wire.conftest import Site, save
 
 PROBES = ("/health", "/readyz")
 
+pytestmark = pytest.mark.usefixtures("unhurried")  # a disk that is slow is no store that cannot be written
+
 
 def test_all_is_well(nobody: httpx2.Client) -> None:
     """Three probes, one answer, no token."""
@@ -74,10 +76,11 @@ def test_a_store_that_cannot_be_written_is_not_ready_but_alive(
 
 
 def test_a_probe_does_not_wait_for_a_locked_database(
-    server: Site, database: Path | str, nobody: httpx2.Client, alice: httpx2.Client, statements: Statements
+    server: Site, database: Path | str, nobody: httpx2.Client, alice: httpx2.Client, statements: Statements, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Another process holds the database: readiness says so before it has waited for it, liveness does not ask it, reads go on."""
     save(alice)
+    monkeypatch.setattr(health, "PROBE_WAIT_S", 0.5)
     with held(database):
         answer = nobody.get("/readyz")
         assert (answer.status_code, answer.json()["code"], answer.headers["retry-after"]) == (503, "slow", "1")

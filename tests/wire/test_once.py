@@ -164,6 +164,7 @@ def version(client: httpx2.Client) -> int:
     return int(answer.json()["version"]) if answer.is_success else 0
 
 
+@pytest.mark.usefixtures("unhurried")
 def test_fifty_tries_at_once_make_one_memory_and_one_version(server: Site, alice: httpx2.Client) -> None:
     """A client that gave up and tries again may meet its own first try."""
     save(alice, content="before")
@@ -181,6 +182,7 @@ def test_fifty_tries_at_once_make_one_memory_and_one_version(server: Site, alice
     assert (1, 2) == (alice.get(ALL).json()["total"], version(alice))
 
 
+@pytest.mark.usefixtures("unhurried")
 def test_clients_that_hang_up_at_once_and_try_again_make_one_version(server: Site, alice: httpx2.Client) -> None:
     """Whether what they left behind is done before, between or after the tries that wait for an answer."""
     save(alice, content="before")

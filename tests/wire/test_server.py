@@ -16,7 +16,7 @@ import pytest
 
 from pegword.assembly import open_services
 from pegword.core.errors import Invalid
-from pegword.http.protocol import BODY_S, Protocol
+from pegword.http.protocol import Protocol
 from pegword.http.server import DRAIN_S, listen
 from pegword.settings import load
 from tests.conftest import url_of
@@ -27,15 +27,15 @@ SERVING = Path(__file__).with_name("serving.py")
 
 
 class Process:
-    """A server process on a store of its own, and a token for it."""
+    """A server process on a store of its own, and a token for it. It *drains* for so many seconds when it is asked to end."""
 
-    def __init__(self, database: Path | str) -> None:
+    def __init__(self, database: Path | str, drains: int) -> None:
         services = open_services(database, load(environment={}))
         services.access.ensure_user("alice")
         self.token = services.access.add_key("alice")[1]
         services.close()
         self.child = subprocess.Popen(
-            [sys.executable, str(SERVING), url_of(database)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+            [sys.executable, str(SERVING), url_of(database), str(drains)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
         )
         assert self.child.stdout is not None
         self.port = int(self.child.stdout.readline())
@@ -60,9 +60,10 @@ class Process:
         until(lambda: not takes_connections(self.port))
 
 
-@pytest.fixture
-def process(database: Path | str) -> Iterator[Process]:
-    running = Process(database)
+@pytest.fixture(params=[3_600], ids=["patient"])
+def process(database: Path | str, request: pytest.FixtureRequest) -> Iterator[Process]:
+    """One that has not given up by itself, however slow the machine is, before a test is done."""
+    running = Process(database, request.param)
     yield running
     if running.child.poll() is None:
         running.child.kill()
@@ -74,13 +75,10 @@ def test_a_signal_ends_the_server_in_good_order_and_silence(process: Process, si
     """Idle connections do not hold it up; it ends with 0 and has printed nothing."""
     with process.client() as client:
         assert client.post("/v1/api/memories", json={"name": "a", "content": "x"}).status_code == 201
-        began = time.monotonic()
         process.child.send_signal(sig)
-        out, err = process.child.communicate(timeout=PATIENCE_S)
-        took = time.monotonic() - began
+        out, err = process.child.communicate(timeout=PATIENCE_S)  # which is far less than it would wait for them
 
     assert (process.child.returncode, out, err) == (0, "", "")
-    assert took < DRAIN_S
 
 
 def test_a_request_under_way_is_finished_and_new_ones_are_not_taken(process: Process) -> None:
@@ -96,6 +94,7 @@ def test_a_request_under_way_is_finished_and_new_ones_are_not_taken(process: Pro
     assert (reply.status, reply.json()["name"], process.child.returncode) == (201, "begun", 0)
 
 
+@pytest.mark.parametrize("process", [DRAIN_S], ids=["as it is"], indirect=True)
 def test_who_does_not_finish_is_not_waited_for_longer_than_ten_seconds(process: Process) -> None:
     """A client that stops in the middle cannot keep the server from ending."""
     with process.begun(b'{"name":"never","content":"x"}'):
@@ -105,7 +104,7 @@ def test_who_does_not_finish_is_not_waited_for_longer_than_ten_seconds(process: 
         took = time.monotonic() - began
 
     assert process.child.returncode == 0
-    assert DRAIN_S - 1 < took < BODY_S
+    assert DRAIN_S - 1 < took  # and it ended at all: for the body alone it would have waited an hour
 
 
 def test_a_second_signal_ends_it_at_once(process: Process) -> None:

@@ -11,9 +11,10 @@ import pytest
 
 from pegword.core.errors import Busy, Unavailable
 from pegword.http.threads import Threads, Together
+from tests.patience import PATIENCE_S
 
 COUNT = 3
-WAIT_S = 10.0
+WAIT_S = PATIENCE_S
 
 
 def failing(number: int) -> Callable[[], int]:

@@ -7,21 +7,13 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from pegword.http import app
-from pegword.store import postgres, sqlite_file
 from tests.patience import PATIENCE_S, until
 from tests.stored import held
 from tests.wire.conftest import Site, save
 from tests.wire.test_turns import ASK, turn
 
-
-@pytest.fixture(autouse=True)
-def patient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Saves wait for the database as long as a test goes on: what is answered meanwhile has not waited behind them."""
-    monkeypatch.setattr(sqlite_file, "BUSY_WAIT_MS", int(PATIENCE_S * 1_000))
-    more = f"; SET lock_timeout = {PATIENCE_S * 1_000:.0f}; SET statement_timeout = {PATIENCE_S * 1_000:.0f}"
-    monkeypatch.setattr(postgres, "_SETTINGS", postgres._SETTINGS + more)
-    monkeypatch.setattr(app, "WRITE_WAIT_S", PATIENCE_S)
+# Saves wait for the database as long as a test goes on: what is answered meanwhile has not waited behind them.
+pytestmark = pytest.mark.usefixtures("unhurried")
 
 
 def writers(count: int, write: Callable[[int], httpx2.Response]) -> tuple[list[threading.Thread], list[httpx2.Response]]:
