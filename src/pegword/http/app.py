@@ -2,7 +2,8 @@
 
 A request goes: name check, route, credential, rate, right, body, handler on a thread, answer. What only reads and has no body takes one
 thread, and so does what reads with a body that is here already; anything else is admitted before its body is read and before it stands in a
-line. What may wait for the database's one writer has threads of its own, and so have explanations, so that reads go on beside them.
+line, unless its token was looked up a short while ago: then it is admitted when its turn has come. What may wait for the database's one
+writer has threads of its own, and so have explanations, so that reads go on beside them.
 """
 
 import asyncio
@@ -19,9 +20,9 @@ from starlette.datastructures import Headers
 
 from pegword import __version__
 from pegword.core.caller import Caller
-from pegword.core.errors import Invalid, PegwordError, Unavailable
+from pegword.core.errors import Invalid, PegwordError, Unauthenticated, Unavailable
 from pegword.http import docs_page, events, health, native, sessions, sharing, tooling, transfer, turnstone
-from pegword.http.auth import Names, caller_of
+from pegword.http.auth import Names, Recent, caller_of
 from pegword.http.conditions import CONDITIONS, expected_of
 from pegword.http.failures import Overloaded, Reply, accident, failure
 from pegword.http.openapi import document
@@ -102,6 +103,7 @@ class App:
         self._in_work = 0
         self._long_in_work = 0
         self._rates = rates
+        self._recent = Recent()
         self._readers = Threads("pegword-reader", READERS_AT_ONCE_MAX, at_once=1 if services.engine.in_process else None)
         writers, explainers = Threads("pegword-writer", WRITERS_AT_ONCE_MAX), Threads("pegword-explainer", EXPLAINERS_AT_ONCE_MAX)
         self._writes = Line(writers, WRITES_IN_WORK_MAX, WRITE_WAIT_S, "writes", "nothing was changed; ")
@@ -161,6 +163,8 @@ class App:
             return await self._readers.run(lambda: self._run(request, route, self._admitted(request, route, path)))
         if request.scope.get(WHOLE) and not route.may_wait:
             return await self._at_once(request, route, path)
+        if (known := self._recent.get(request.headers)) and known.may(route.right):
+            return await self._in_line(request, route, path, known)
         call = await self._readers.run(lambda: self._admitted(request, route, path))
         if route.body is None:
             return await self._on_thread(route, lambda on: self._run(request, route, replace(call, services=on)))
@@ -173,16 +177,37 @@ class App:
 
     async def _at_once(self, request: _Request, route: Route, path: dict[str, str]) -> Reply:
         """Admit and answer in one go what only reads and whose body is here."""
-        try:
-            body = await self._bodies.read(request.headers, request.receive, route.body_bytes_max)
-        except PegwordError:  # who may not ask does not learn what is wrong with what they sent
-            await self._readers.run(lambda: self._admitted(request, route, path))
-            raise
-        request.left_unread = False
+        body = await self._body_of(request, route, path)
         try:
             return await self._readers.run(lambda: self._run(request, route, self._admitted(request, route, path), body))
         finally:
-            self._bodies.release(len(body))
+            self._bodies.release(len(body or b""))
+
+    async def _in_line(self, request: _Request, route: Route, path: dict[str, str], known: Caller) -> Reply:
+        """Read the body, stand in line, then admit and answer in one go: for somebody *known*, who was let in a short while ago."""
+        self._rates.take(known.credential, self._live().server_requests_per_minute)
+        body = await self._body_of(request, route, path, self._services)
+
+        def work(on: Services) -> Reply:
+            return self._run(request, route, self._admitted(request, route, path, on), body)
+
+        try:
+            return await self._on_thread(route, work)
+        finally:
+            self._bodies.release(len(body or b""))
+
+    async def _body_of(self, request: _Request, route: Route, path: dict[str, str], on: Services | None = None) -> bytearray | None:
+        """The body of a request that is here, or somebody's who was let in a short while ago; None where the route takes none. *on* as in
+        `_admitted`."""
+        if route.body is None:
+            return None
+        try:
+            body = await self._bodies.read(request.headers, request.receive, route.body_bytes_max)
+        except PegwordError:  # who may not ask does not learn what is wrong with what they sent
+            await self._readers.run(lambda: self._admitted(request, route, path, on))
+            raise
+        request.left_unread = False
+        return body
 
     async def _long(self, request: _Request, route: Route, path: dict[str, str]) -> Reply:
         """Answer what may take long and hold much, if there is a place for it, on threads of its own."""
@@ -206,18 +231,27 @@ class App:
         threads = self._explanations if route.settles else self._writes if route.may_write else self._readers
         return await threads.run(lambda: work(self._services))
 
-    def _admitted(self, request: _Request, route: Route, path: dict[str, str]) -> Call:
-        """The call of a caller who has the right that the route asks for."""
-        caller, settings = caller_of(self._services.access, request.headers), self._live()
-        self._rates.take(caller.credential, settings.server_requests_per_minute)
+    def _admitted(self, request: _Request, route: Route, path: dict[str, str], on: Services | None = None) -> Call:
+        """The call of a caller who has the right that the route asks for. *on* are the services of those who stood in line for them, and
+        were counted when they came."""
+        settings, headers = self._live(), request.headers
+        try:
+            caller = caller_of((on or self._services).access, headers)
+        except Unauthenticated:
+            self._recent.drop(headers)
+            raise
+        if route.may_wait:
+            self._recent.put(headers, caller)
+        if on is None:
+            self._rates.take(caller.credential, settings.server_requests_per_minute)
         caller.require(route.right)
-        call = Call(self._services, settings, caller, path)
+        call = Call(on or self._services, settings, caller, path)
         if not route.may_write:
             return call
-        expected = expected_of(request.headers)
+        expected = expected_of(headers)
         if expected is not None and not route.conditional:
             raise Invalid("If-Match and If-None-Match are not honoured here; leave them out", field="If-Match")
-        return replace(call, expected_version=expected, once_key=one_header(request.headers, "Idempotency-Key"))
+        return replace(call, expected_version=expected, once_key=one_header(headers, "Idempotency-Key"))
 
     def _public(self, path: dict[str, str]) -> Call:
         return Call(self._services, self._settings, _NOBODY, path)

@@ -1,6 +1,8 @@
 """From a request's headers to a caller: the one place where a credential is read, and by which names this server may be reached."""
 
-from collections.abc import Iterable
+import threading
+import time
+from collections.abc import Callable, Iterable
 from ipaddress import ip_address
 from urllib.parse import urlsplit
 
@@ -8,20 +10,62 @@ from starlette.datastructures import Headers
 
 from pegword.core.caller import Caller
 from pegword.core.errors import Forbidden, Invalid, Unauthenticated
-from pegword.services.access import Access
+from pegword.services.access import Access, token_hash
 
 REFUSAL = "Unauthorized: missing or invalid token"
+RECENT_S = 60.0
+RECENT_MAX = 1_024
 
 
 def caller_of(access: Access, headers: Headers) -> Caller:
     """Who the request's one Bearer token speaks for; `Unauthenticated`, in the same words, whatever is wrong with it."""
+    return access.caller_of(_token_of(headers))
+
+
+class Recent:
+    """Whose token was looked up within the last `RECENT_S` seconds: they may stand in line before it is looked up again.
+
+    It lets nobody in: that is decided by the database, each time anew, when their turn has come. It keeps those who have no token out of
+    the lines of those who have. At most `RECENT_MAX` are remembered, by the hashes of their tokens. From any thread; *monotonic* gives
+    seconds.
+    """
+
+    def __init__(self, monotonic: Callable[[], float] = time.monotonic) -> None:
+        self._monotonic = monotonic
+        self._lock = threading.Lock()
+        self._callers: dict[str, tuple[float, Caller]] = {}
+
+    def get(self, headers: Headers) -> Caller | None:
+        """Who the request's token spoke for when it was looked up last, if that was a short while ago."""
+        try:
+            until, caller = self._callers[token_hash(_token_of(headers))]
+        except (KeyError, Unauthenticated):
+            return None
+        return caller if self._monotonic() < until else None
+
+    def put(self, headers: Headers, caller: Caller) -> None:
+        """The request's token was looked up now, and speaks for *caller*."""
+        key = token_hash(_token_of(headers))
+        with self._lock:
+            self._callers.pop(key, None)
+            self._callers[key] = self._monotonic() + RECENT_S, caller
+            if len(self._callers) > RECENT_MAX:
+                del self._callers[next(iter(self._callers))]
+
+    def drop(self, headers: Headers) -> None:
+        """The request's token speaks for nobody any more."""
+        with self._lock:
+            self._callers.pop(token_hash(_token_of(headers)), None)
+
+
+def _token_of(headers: Headers) -> str:
     given = headers.getlist("authorization")
     if len(given) != 1:
         raise Unauthenticated(REFUSAL)
     keyword, _, token = given[0].partition(" ")
     if keyword.lower() != "bearer":
         raise Unauthenticated(REFUSAL)
-    return access.caller_of(token.strip(" "))
+    return token.strip(" ")
 
 
 class Names:
