@@ -1,5 +1,6 @@
 """Whatever a model sends, a call is answered with one text: never an exception, and nothing that cannot be written down."""
 
+import time
 from typing import Any
 
 import pytest
@@ -51,3 +52,13 @@ def test_what_is_no_request_at_all_is_answered_too(model: Model, arguments: obje
 
     assert result.is_error
     assert result.text.startswith("Error: ")
+
+
+def test_an_over_long_description_is_refused_before_it_is_looked_through(model: Model) -> None:
+    """As an over-long content is: what a block has shown is looked for in what may be saved only."""
+    began = time.process_time()
+
+    assert "description exceeds 8192 character limit: it has 1040000" in model.error(
+        "save", name="n", content="c", description="memory name='" * 80_000
+    )
+    assert time.process_time() - began < 1.0

@@ -1,6 +1,7 @@
 """What a model sends is read where it can mean one thing only; everything else is one sentence."""
 
 import json
+import time
 from typing import Any
 
 import pytest
@@ -256,3 +257,22 @@ def _said(arguments: Any) -> list[str]:
     except Invalid as refusal:
         return [str(refusal)]
     return [*request.notes, str(request.limit)]
+
+
+# Runs of what a pattern may read in more than one way; what follows makes it try them all.
+RUNS = ("0", "9", "1.", "1,000", "-", " ", "\n", "a.", "aA", "_", ",", "[", '"', "\u0301", "\u200b", "猫", "&amp;", "%20")
+LONG_CHARS, LONG_S, SAID_CHARS_MAX = 30_000, 5.0, 1_000  # what takes a square of the time takes some 30 seconds
+
+
+@pytest.mark.parametrize(("action", "field"), [(action, field) for action, fields in USES.items() for field in (*fields, "action", "odd")])
+def test_a_long_text_takes_no_long_time_wherever_it_stands(action: str, field: str) -> None:
+    """And what is said of it is short. While one pattern is looked for, nothing else of the process is done."""
+    began = time.process_time()
+    said = [
+        _said({"name": "n", "content": "c", "query": "q", "action": action, field: run * (LONG_CHARS // len(run)) + end})
+        for run in RUNS
+        for end in ("", "x")
+    ]
+
+    assert time.process_time() - began < LONG_S
+    assert max(len(text) for texts in said for text in texts) < SAID_CHARS_MAX

@@ -28,7 +28,7 @@ def parse_expiry(text: str | None, now: int, field: str = "expires_at") -> int |
             raise Invalid(f"{field} lies beyond the year 9999", field=field)
         return moment
     if text.isdecimal():
-        raise Invalid(f"{field} must be a time such as 2027-01-31 or a duration such as 90d, 12h or 30m: it is {text}", field=field)
+        raise Invalid(f"{field} must be a time such as 2027-01-31 or a duration such as 90d, 12h or 30m: it is {text[:64]}", field=field)
     return parse_time(text, field)
 
 

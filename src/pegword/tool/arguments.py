@@ -39,7 +39,7 @@ PLACES = frozenset(
 SETTLED = PLACES | frozenset("session session_id kind session_kind author source verified credential token persona".split())
 
 _KNOWN = ("action", *dict.fromkeys(name for names in USES.values() for name in names))
-_WHOLE = re.compile(r"([+-]?)0*([0-9]+)(?:\.0*)?", re.ASCII)
+_WHOLE = re.compile(r"([+-]?)([0-9]+)(?:\.0*)?", re.ASCII)  # each character has one reading, so that no text takes long
 _NUMBER = re.compile(r"[+-]?(?:[0-9]{1,30}(?:\.[0-9]{0,30})?|\.[0-9]{1,30})", re.ASCII)
 
 
@@ -218,7 +218,8 @@ def _limit(value: Any) -> int:
         whole = _WHOLE.fullmatch(value.strip())
         if whole is None:
             raise _no_limit(value)
-        value = LIMIT_MAX if len(whole[2]) > 9 else int(whole[2])
+        digits = whole[2].lstrip("0") or "0"
+        value = LIMIT_MAX if len(digits) > 9 else int(digits)
         value = -value if whole[1] == "-" else value
     if isinstance(value, bool) or not isinstance(value, int | float) or not (isinstance(value, int) or value.is_integer()):
         raise _no_limit(value)

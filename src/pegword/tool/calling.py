@@ -24,7 +24,7 @@ from pegword.core.caller import (
 )
 from pegword.core.echo import Echo, echo
 from pegword.core.errors import Damaged, Invalid, NotFound, PegwordError, Unavailable
-from pegword.core.memory import CONTENT_CHARS_MAX, Draft, Memory, checked_text
+from pegword.core.memory import CONTENT_CHARS_MAX, DESCRIPTION_CHARS_MAX, Draft, Memory, checked_text
 from pegword.core.offered import offered
 from pegword.core.render import escaped
 from pegword.core.results import Reader
@@ -117,6 +117,7 @@ class MemoryTool:
             raise Invalid(f"{request.places[0]} has no effect; say with scope where it is meant: {', '.join(scopes)}", field="scope")
         if request.action == "save":
             checked_text(request.content, "content", min(self._content_chars_max(), CONTENT_CHARS_MAX))
+            checked_text(request.description or "", "description", DESCRIPTION_CHARS_MAX)
         answer = {"save": call.save, "search": call.search, "list": call.list, "get": call.get, "delete": call.delete}[request.action]
         result = answer(request)
         if not request.notes:
