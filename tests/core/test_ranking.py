@@ -1,10 +1,12 @@
+import tracemalloc
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pegword.core import ranking
-from pegword.core.ranking import Postings, rank
+from pegword.core.ranking import _SPARSE_FACTOR, Postings, rank
 from tests.core.brute_force import Held, brute_force
 
 WORDS = "abcdefghij"
@@ -77,6 +79,35 @@ def test_numbers_far_apart_are_closed_up_without_a_change(memories: list[Held], 
     alone = [Held(m.document, m.document, m.counts, m.length) for m in memories]
 
     agree(brute_force(alone, messages), ranked(alone, messages, spread=50_000))
+
+
+SEARCH_BYTES_MAX = 12 * 8 * _SPARSE_FACTOR * 4_000  # a dozen of the largest tables that are built for two terms of 2,000 memories each
+
+
+def peak_of(spread: int, messages: int) -> int:
+    """How many bytes a search among 2,000 memories takes at most, whose numbers lie so far apart."""
+    memories = [Held(d, d, {"a": 1, "b": 1}, 10) for d in range(2_000)]
+    postings, said = postings_of(memories, ["a", "b"], spread), [[0, 1]] * messages
+    rank(postings, 2, said, None)
+    tracemalloc.start()
+    try:
+        rank(postings, 2, said, None)
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize("messages", [1, 3])
+def test_a_search_takes_no_more_memory_for_numbers_that_have_gone(messages: int) -> None:
+    """A scope whose memories change has ever larger numbers, and no more memories."""
+    assert max(peak_of(spread, messages) for spread in (1, 8, 16, 17, 100, 1_000)) <= SEARCH_BYTES_MAX
+
+
+def test_tables_over_all_numbers_are_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The planted fault."""
+    monkeypatch.setattr(ranking, "_SPARSE_FACTOR", 1_000)
+
+    assert peak_of(400, 1) > SEARCH_BYTES_MAX
 
 
 def test_the_best_are_kept_exactly_when_more_match_than_are_looked_at() -> None:

@@ -35,8 +35,9 @@ CANDIDATES_MAX = 512
 QUERY_TERMS_MAX = 96
 
 _DECIMALS = 9
-# A table over all documents is built up to this many times the postings; beyond, numbers are closed up first.
-_SPARSE_FACTOR = 16
+# Tables over all documents, some a message, are built up to this many times the postings; beyond, numbers are closed up first. No number is
+# given twice, so those of a scope whose memories change grow without end, and so would the tables.
+_SPARSE_FACTOR = 8
 _SPARSE_MIN = 16_384
 # Above so many scores, a sample of every so manieth one tells where to look for the best.
 _SAMPLED_MIN = 8_192
@@ -116,7 +117,7 @@ def rank(
     idf = np.log1p((postings.memories - frequency + 0.5) / (frequency + 0.5))
     if not len(postings.term) or not said:
         return Ranked(np.zeros(0, np.int64), np.zeros(0), 0, np.zeros((7, len(said), 0)), idf, frequency)
-    table = _Table(postings, idf)
+    table = _Table(postings, idf, len(said))
     rows = [table.own(message) for message in said]
     owns = _together([own for own, _, _ in rows])
     if allowed is not None:
@@ -169,16 +170,16 @@ class _Table:
     far apart for that, its rank among the documents that hold a term.
     """
 
-    def __init__(self, postings: Postings, idf: Floats) -> None:
+    def __init__(self, postings: Postings, idf: Floats, messages: int) -> None:
         self.postings = postings
         self.idf = idf
         self.size = postings.documents
-        _let_memory_be_kept(8 * self.size)
         self.row = postings.document
         self._numbers: Ints | None = None
-        if postings.documents > max(_SPARSE_MIN, _SPARSE_FACTOR * len(postings.document)):
+        if self.size > _SPARSE_MIN and messages * self.size > _SPARSE_FACTOR * len(postings.document):
             self._numbers, self.row = np.unique(postings.document, return_inverse=True)
             self.size = len(self._numbers)
+        _let_memory_be_kept(8 * self.size)
         self._idf_of = idf.take(postings.term)
         self._weight = _weights(postings, postings.count, postings.length, self._idf_of)
 
