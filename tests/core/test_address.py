@@ -3,7 +3,7 @@
 from urllib.parse import quote
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from psycopg.conninfo import conninfo_to_dict
 
@@ -28,15 +28,29 @@ def spellings(name: str, *, cases: bool = False) -> st.SearchStrategy[str]:
 ANY_NAME = st.sampled_from(NAMES).flatmap(lambda name: spellings(name, cases=True))
 
 
-@given(name=ANY_NAME, secret=SECRETS, first=st.booleans(), user=st.sampled_from(["", "sam@", "sam:s3cr3t@", "sam:s3cr3t@s3cr3t:/?@"]))
-def test_no_spelling_of_a_name_shows_its_value_in_an_address(name: str, secret: str, first: bool, user: str) -> None:
-    """The rest of the address is shown."""
+def check_hidden(name: str, secret: str, first: bool, user: str, port: str) -> None:
     pairs = [f"{name}={quote(secret, safe='=?@:/')}", "application_name=tea", "connect_timeout=3"]
-    shown = without_password(f"postgresql://{user}db.example/pegword?{'&'.join(pairs if first else pairs[::-1])}")
+    shown = without_password(f"postgresql://{user}db.example{port}/pegword?{'&'.join(pairs if first else pairs[::-1])}")
 
     assert CANARY not in shown
-    assert "db.example/pegword?" in shown or "@" in secret
+    assert "db.example" in shown or "@" in secret
+    assert f"{port}/pegword?" in shown or "@" in secret
     assert "connect_timeout=3" in shown or not first or "@" in secret
+
+
+@given(
+    name=ANY_NAME,
+    secret=SECRETS,
+    first=st.booleans(),
+    user=st.sampled_from(["", "sam@", "sam:s3cr3t@", "sam:s3cr3t@s3cr3t:/?@"]),
+    port=st.sampled_from(["", ":5432"]),
+)
+@example(name="password", secret="s3cr3t@s3cr3t", first=False, user="sam:s3cr3t@", port="")
+@example(name="sslpassword", secret="s3cr3t@s3cr3t", first=False, user="", port=":5432")
+@example(name="password", secret="s3cr3t@s3cr3t@s3cr3t", first=True, user="sam:s3cr3t@", port=":5432")
+def test_no_spelling_of_a_name_shows_its_value_in_an_address(name: str, secret: str, first: bool, user: str, port: str) -> None:
+    """The rest of the address is shown."""
+    check_hidden(name, secret, first, user, port)
 
 
 @given(secret=st.from_regex(rf"{CANARY}[a-z0-9'\\ ]*{CANARY}", fullmatch=True), data=st.data())
@@ -86,4 +100,4 @@ def test_a_spelling_that_is_not_known_is_noticed(monkeypatch: pytest.MonkeyPatch
     plain = address.re.compile(r"(://[^:/?@]*):.*@|(password=)[^&]*", address.re.IGNORECASE | address.re.DOTALL)
     monkeypatch.setattr(address, "_IN_ADDRESS", plain)
     with pytest.raises(AssertionError):
-        test_no_spelling_of_a_name_shows_its_value_in_an_address()
+        check_hidden("pass%77ord", f"{CANARY}{CANARY}", True, "", "")

@@ -56,7 +56,7 @@ def refused(client: httpx2.Client, body: bytes) -> str:
     took = time.perf_counter() - began
 
     assert answer.status_code == 400, answer.text[:200]
-    assert took < 20  # what reads it again and again takes minutes
+    assert took < 60  # what reads it again and again takes minutes
     return str(answer.json()["error"])
 
 

@@ -166,7 +166,7 @@ def test_a_query_of_20_000_words_is_answered_in_a_moment(alice: httpx2.Client) -
     took = time.perf_counter() - began
 
     assert answer.status_code == turn.status_code == 200
-    assert took < 30
+    assert took < 100
 
 
 @pytest.mark.parametrize("query", ["Zebra?", "(zebra)", "zebra's", "ZEBRA", "zébra", "zebra-crossing", "zebra/x", '"zebra', "zebra." * 3])

@@ -11,7 +11,9 @@ def _spelt(name: str) -> str:
 
 
 _NAMES = "|".join(map(_spelt, _SECRETS))
-_IN_ADDRESS = re.compile(rf"(://[^:/?@]*):.*@|((?:{_NAMES})\s*(?:=|%3d))[^&]*", re.IGNORECASE | re.DOTALL)
+_NAMED = rf"(?:{_NAMES})\s*(?:=|%3d)"
+# What ends at the last @ may end amid a value that is named as a secret: the rest of that is one too.
+_IN_ADDRESS = re.compile(rf"(://[^:/?@]*):(?:.*{_NAMED}[^&]*@[^&]*|.*@)|({_NAMED})[^&]*", re.IGNORECASE | re.DOTALL)
 # Where somebody wrote parameters instead of an address: values in quotes or up to a blank, each with backslashes.
 _IN_PARAMETERS = re.compile(rf"((?:{_NAMES})\s*=\s*)(?:'(?:[^'\\]|\\.)*(?:'|\\?\Z)|(?:[^\s\\]|\\.)*\\?)", re.IGNORECASE | re.DOTALL)
 
