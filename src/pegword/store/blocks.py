@@ -23,6 +23,7 @@ _PUT = """
 _DROP = "DELETE FROM ix_block WHERE scope_key = ? AND term = ? AND first_slot = ?"
 _DEAD = "SELECT slot FROM ix_dead WHERE scope_key = ?"
 _BURY = "DELETE FROM ix_dead WHERE scope_key = ? AND {slots}"
+_WRITTEN = "UPDATE ix_scope SET version = version + 1 WHERE scope_key = ?"
 _BURIED = "UPDATE ix_scope SET dead_n = dead_n - ?, version = version + 1 WHERE scope_key = ?"
 
 BURIED_AT_ONCE = 500
@@ -57,6 +58,11 @@ def put(tx: Tx, rows: Sequence[BlockRow]) -> None:
         tx.run_many(_PUT, rows)
 
 
+def written(tx: Tx, scope_key: str) -> None:
+    """Say that blocks of a scope were written, to who worked something out from them before. Saves wait for this until it is committed."""
+    tx.run(_WRITTEN, (scope_key,))
+
+
 def drop(tx: Tx, keys: Sequence[BlockKey]) -> None:
     """Delete the blocks of these keys."""
     if keys:
@@ -77,8 +83,8 @@ def bury(tx: Tx, scope_key: str, slots: Sequence[int]) -> None:
     tx.run(_BURIED, (buried, scope_key))
 
 
-def rewrite(tx: Tx, scope_key: str, rows: Sequence[Row], gone: Ints, *, closed_up: bool) -> None:
-    """Write blocks anew without the postings of the slots that are *gone*; what is left empty goes.
+def rewrite(tx: Tx, scope_key: str, rows: Sequence[Row], gone: Ints, *, closed_up: bool) -> bool:
+    """Write blocks anew without the postings of the slots that are *gone*; what is left empty goes. Whether there were any.
 
     *rows* are (term, first slot, postings), those of a term together and in order. With *closed_up*, the blocks of a term that lost a
     posting are filled up from each other; without, only those that lost one are touched.
@@ -95,3 +101,4 @@ def rewrite(tx: Tx, scope_key: str, rows: Sequence[Row], gone: Ints, *, closed_u
             puts += cut(scope_key, term, kept.tobytes())
     drop(tx, drops)
     put(tx, puts)
+    return bool(drops)

@@ -6,19 +6,21 @@ that is broken off is begun again by whoever comes next. None of it changes an a
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
 
 from pegword.store import blocks
-from pegword.store.engine import Engine, Tx, among, padded
+from pegword.store.engine import Engine, Row, Tx, among, padded
 from pegword.store.packing import BLOCK_POSTINGS_MAX, gathered_tail
 from pegword.store.postings import TAIL_MAX, TERMS_AT_ONCE, needs_rebuild
 
 REBUILD_BLOCKS_MAX = 2_000  # blocks written anew in one transaction
 
 _DUE = "SELECT scope_key, tail_n, dead_n, n FROM ix_scope WHERE tail_n >= ? OR dead_n > ? ORDER BY scope_key"
-_COUNTS = "SELECT tail_n, dead_n, n FROM ix_scope WHERE scope_key = ?"
+_COUNTS = "SELECT tail_n, dead_n, n, version FROM ix_scope WHERE scope_key = ?"
+_OLDEST = "SELECT slot, place, length, counts, marks, unspelt FROM ix_tail WHERE scope_key = ? ORDER BY slot LIMIT ?"
 # A save that changes one of these memories waits for its row here, or was first, and then it is not among them.
 _TAKE_TAIL = """
     DELETE FROM ix_tail WHERE scope_key = ? AND slot IN (SELECT slot FROM ix_tail WHERE scope_key = ? ORDER BY slot LIMIT ?)
@@ -40,9 +42,19 @@ def due(tx: Tx) -> list[str]:
     return [key for key, tail_n, dead_n, n in tx.rows(_DUE, (TAIL_MAX, TAIL_MAX)) if tail_n >= TAIL_MAX or needs_rebuild(dead_n, n)]
 
 
+@dataclass(frozen=True, slots=True)
+class Ready:
+    """A fold that was worked out before anybody waits for it: which *tail* rows go and what it *puts* into blocks, right for as long as
+    those rows are the oldest and the scope is at this *version*, which moves whenever blocks are written."""
+
+    tail: list[Row]
+    puts: list[blocks.BlockRow]
+    version: int
+
+
 def tidy(engine: Engine, scope_key: str) -> None:
     """Fold the tail of a scope if it is full, and write its blocks anew if many of its slots are dead."""
-    while engine.write(lambda tx: fold(tx, scope_key)):
+    while (ready := _ready(engine, scope_key)) and engine.write(partial(fold, scope_key=scope_key, ready=ready)):
         pass
     with engine.read() as tx:
         counts = tx.rows(_COUNTS, (scope_key,))
@@ -50,27 +62,43 @@ def tidy(engine: Engine, scope_key: str) -> None:
         rebuild(engine, scope_key)
 
 
-def fold(tx: Tx, scope_key: str) -> bool:
-    """Move the oldest `TAIL_MAX` tail rows of a scope into blocks; False when there are fewer."""
+def fold(tx: Tx, scope_key: str, ready: Ready | None = None) -> bool:
+    """Move the oldest `TAIL_MAX` tail rows of a scope into blocks, as was made *ready* if that is right still; False when there are not so
+    many."""
     blocks.hold(tx, scope_key)
     counts = tx.rows(_COUNTS, (scope_key,))
-    return bool(counts) and counts[0][0] >= TAIL_MAX and fold_some(tx, scope_key)
+    if not counts or counts[0][0] < TAIL_MAX:
+        return False
+    return fold_some(tx, scope_key, ready if ready and ready.version == counts[0][3] else None)
 
 
-def fold_some(tx: Tx, scope_key: str) -> bool:
-    """Move the oldest tail rows of a scope whose blocks are held into them, at most `TAIL_MAX`; False when there are none."""
+def fold_some(tx: Tx, scope_key: str, ready: Ready | None = None) -> bool:
+    """Move the oldest tail rows of a scope whose blocks are held into them, at most `TAIL_MAX`; False when there are none. What was made
+    *ready* is right but for the rows, which are looked at."""
     tail = sorted(tx.rows(_TAKE_TAIL, (scope_key, scope_key, TAIL_MAX)))
     if not tail:
         return False
+    blocks.put(tx, ready.puts if ready and ready.tail == tail else _with(tx, scope_key, tail))
+    tx.run(_FOLDED, (len(tail), scope_key))
+    return True
+
+
+def _ready(engine: Engine, scope_key: str) -> Ready | None:
+    """The next fold of a scope, None when there is none to do."""
+    with engine.read() as tx:
+        counts = tx.rows(_COUNTS, (scope_key,))
+        if not counts or counts[0][0] < TAIL_MAX:
+            return None
+        tail = tx.rows(_OLDEST, (scope_key, TAIL_MAX))
+        return Ready(tail, _with(tx, scope_key, tail), counts[0][3]) if tail else None
+
+
+def _with(tx: Tx, scope_key: str, tail: Sequence[Row]) -> list[blocks.BlockRow]:
+    """The blocks of a scope that change when *tail* goes into them, as they are then."""
     fresh = gathered_tail(tail)
     terms = sorted(fresh)
     last = _last_blocks(tx, scope_key, terms)
-    puts: list[blocks.BlockRow] = []
-    for term in terms:
-        puts += blocks.cut(scope_key, term, last.get(term, b"") + fresh[term])
-    blocks.put(tx, puts)
-    tx.run(_FOLDED, (len(tail), scope_key))
-    return True
+    return [row for term in terms for row in blocks.cut(scope_key, term, last.get(term, b"") + fresh[term])]
 
 
 def rebuild(engine: Engine, scope_key: str) -> None:
@@ -107,7 +135,8 @@ def _rewrite_some(tx: Tx, scope_key: str, after: str, gone: blocks.Ints) -> str 
     last = rows[-1][0] if len(rows) == REBUILD_BLOCKS_MAX else None
     if last is not None:
         rows = [row for row in rows if row[0] < last] + tx.rows(_BLOCKS_OF, (scope_key, last))
-    blocks.rewrite(tx, scope_key, rows, gone, closed_up=True)
+    if blocks.rewrite(tx, scope_key, rows, gone, closed_up=True):
+        blocks.written(tx, scope_key)
     return last
 
 

@@ -167,13 +167,16 @@ def leave(tx: Tx, scope_key: str, slot: int, length: int, terms: Sequence[str]) 
     the memory or an earlier version of it was indexed under.
     """
     dead = np.array([slot, *blocks.dead(tx, scope_key)], np.int64)
+    changed = False
     for start in range(0, len(terms), TERMS_AT_ONCE):
         some = terms[start : start + TERMS_AT_ONCE]
         sql = _BLOCKS_OF.replace("{terms}", among("term", len(some)))
-        blocks.rewrite(tx, scope_key, tx.rows(sql, (scope_key, *padded(some))), dead, closed_up=False)
+        changed |= blocks.rewrite(tx, scope_key, tx.rows(sql, (scope_key, *padded(some))), dead, closed_up=False)
     if slot != NOT_INDEXED:
         in_tail = tx.run(_DROP_TAIL, (scope_key, slot))
         tx.run(_LEAVE, (length, in_tail, 0, scope_key))
+    elif changed:
+        blocks.written(tx, scope_key)
 
 
 def fetch(tx: Tx, visible: Visible, terms: Sequence[str]) -> Found:

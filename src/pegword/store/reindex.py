@@ -75,7 +75,6 @@ _COUNTED = """
 _MENDED = "UPDATE ix_scope SET n = ?, words = ?, tail_n = ?, dead_n = ?, version = version + 1 WHERE scope_key = ?"
 _DONE = "UPDATE ix_scope SET analyser = ?, version = version + 1 WHERE scope_key = ? AND analyser = ?"
 _GIVE_UP = "UPDATE ix_scope SET analyser = '', version = version + 1 WHERE scope_key = ?"
-_WRITTEN = "UPDATE ix_scope SET version = version + 1 WHERE scope_key = ?"
 _DROP_TAIL = "DELETE FROM ix_tail WHERE scope_key = ?"
 _EMPTY = tuple(f"DELETE FROM {table} WHERE scope_key = ?" for table in ("ix_block", "ix_tail", "ix_dead"))
 _FIND_LOST = """
@@ -268,7 +267,7 @@ class _Making:
         if lost:  # what was saved since stood in it too: begin anew, and take that in
             tx.run(_GIVE_UP, (self._key,))
         if puts or drops:
-            tx.run(_WRITTEN, (self._key,))
+            blocks.written(tx, self._key)
         return last, version + bool(puts or drops)
 
     def _next(self, tx: Tx, after: str) -> tuple[dict[str, list[Row]], list[str], str | None]:

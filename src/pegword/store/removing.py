@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
-from pegword.store import folding, once_rows, postings, session_index_rows, sharing_rows
+from pegword.store import blocks, folding, once_rows, postings, session_index_rows, sharing_rows
 from pegword.store.engine import MANY_ROWS, Engine, Tx, among, padded
 
 REMOVED_AT_ONCE = 200
@@ -123,6 +123,7 @@ def _drop_some_blocks(tx: Tx, scope_key: str) -> bool:
     if tx.rows(_HOLDS, (scope_key,)):
         return False
     if tx.run(_DROP_BLOCKS, (scope_key, scope_key)):
+        blocks.written(tx, scope_key)
         return True
     tx.run(_DROP_DEAD, (scope_key,))
     tx.run(_NONE_DEAD, (scope_key,))
