@@ -2,7 +2,7 @@ import tracemalloc
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from pegword.core import ranking
@@ -72,8 +72,17 @@ def test_what_may_not_be_returned_still_counts_in_the_statistics(
     agree(brute_force(memories, messages, allowed), ranked(memories, messages, allowed))
 
 
+@pytest.mark.parametrize("spread", [1, 50_000])
+def test_where_nothing_that_is_found_may_be_returned_nothing_is(spread: int) -> None:
+    """However far apart the numbers are."""
+    memories = [Held(number, number, {"a": 1}, 1) for number in range(5)]
+
+    assert [] == ranked(memories, [["a"]], set(), spread)
+
+
 @settings(max_examples=30)
 @given(stores(), queries)
+@example(memories=[Held(0, 0, {"a": 1}, 1)], messages=[[], [], [], ["a"]])
 def test_numbers_far_apart_are_closed_up_without_a_change(memories: list[Held], messages: list[list[str]]) -> None:
     """Each memory a sitting of its own, since neighbours are next numbers."""
     alone = [Held(m.document, m.document, m.counts, m.length) for m in memories]

@@ -115,14 +115,17 @@ def rank(
     said = [np.array(message, np.int64) for message in messages[: len(MESSAGE_WEIGHTS)]]
     frequency = np.bincount(postings.term, minlength=terms)
     idf = np.log1p((postings.memories - frequency + 0.5) / (frequency + 0.5))
+    nothing = Ranked(np.zeros(0, np.int64), np.zeros(0), 0, np.zeros((7, len(said), 0)), idf, frequency)
     if not len(postings.term) or not said:
-        return Ranked(np.zeros(0, np.int64), np.zeros(0), 0, np.zeros((7, len(said), 0)), idf, frequency)
+        return nothing
     table = _Table(postings, idf, len(said))
     rows = [table.own(message) for message in said]
     owns = _together([own for own, _, _ in rows])
     if allowed is not None:
         owns = owns * table.allowed(allowed)
     candidates = _best(owns, candidates_max)
+    if not len(candidates):
+        return nothing
     company = _Company(table, candidates)
     parts = np.stack([company.heard(*row, message) for row, message in zip(rows, said, strict=True)], axis=1)
     # Rounded, so that equal memories tie whatever the order in which their postings were read and added.
