@@ -192,8 +192,8 @@ def moment_or_none(at: int | None) -> str | None:
 def _record(kind: type[RecordT], call: Call, m: Memory, **more: Any) -> RecordT:
     return kind(
         memory_id=m.memory_id, name=m.name, description=m.description, type=type_word(call, m.kind, m.kind_word), scope=m.scope.kind,
-        scope_id=m.scope.id, content=m.content, created=_second(m.created // SECOND_US), updated=_second(m.updated // SECOND_US),
-        tags=list(m.tags), priority=m.priority, source=m.source, author=m.author, verified=m.verified, confidence=m.confidence,
+        scope_id=m.scope.id, content=m.content, created=_second(m.created), updated=_second(m.updated), tags=list(m.tags),
+        priority=m.priority, source=m.source, author=m.author, verified=m.verified, confidence=m.confidence,
         expires_at=moment_or_none(m.expires_at), version=m.version, hash=m.content_hash,
         last_accessed="" if m.last_accessed is None else moment(m.last_accessed), access_count=m.access_count, **more,
     )  # fmt: skip
@@ -203,8 +203,12 @@ def _etag(memory: Memory) -> tuple[tuple[str, str], ...]:
     return (("ETag", f'"{memory.version}"'),)
 
 
+def _second(at: int) -> str:
+    """Microseconds since 1970 as the clients of the reference read them: what is below a second is cut."""
+    return _written(at // SECOND_US)
+
+
 @lru_cache(_SECONDS_KEPT)
-def _second(second: int) -> str:
-    """A second since 1970 as the clients of the reference read it. Kept, since it took a twentieth of a search: most memories were changed
-    in the second in which they were made, or are read again soon."""
+def _written(second: int) -> str:
+    """Kept, since it took a twentieth of a search: most memories were changed in the second in which they were made, or are read again soon."""
     return (_BEGINNING + timedelta(0, second)).isoformat()
