@@ -210,5 +210,5 @@ def _second(at: int) -> str:
 
 @lru_cache(_SECONDS_KEPT)
 def _written(second: int) -> str:
-    """Kept, since it took a twentieth of a search: most memories were changed in the second in which they were made, or are read again soon."""
+    """Kept, since it took a twentieth of a search: most memories changed in the second in which they were made, or are read again soon."""
     return (_BEGINNING + timedelta(0, second)).isoformat()
