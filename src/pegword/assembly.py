@@ -4,7 +4,7 @@ import time
 import tomllib
 import uuid
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from functools import cache
 from importlib import resources
 from pathlib import Path
@@ -123,12 +123,15 @@ def open_engine(
 @contextmanager
 def opened_bare(database: Path | str, *, create: bool = False, notice: Callable[[str], None] = lambda _: None) -> Iterator[Engine]:
     """The engine for *database*, brought to this program's schema and closed afterwards: for what copies whole stores."""
-    engine = open_engine(database, create=create, notice=notice)
-    try:
-        migrate(engine)
+    with _named(database):
+        engine = open_engine(database, create=create, notice=notice)
+        try:
+            migrate(engine)
+        except BaseException:
+            engine.close()
+            raise
+    with closing(engine):
         yield engine
-    finally:
-        engine.close()
 
 
 def build_services(

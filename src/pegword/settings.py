@@ -113,8 +113,10 @@ class Settings:
         return (reads or self.turnstone_project_word or saved_as or kind) if kind == "project" else kind
 
     def with_flags(self, **flags: Any) -> "Settings":
-        """These settings with the command line's on top; a flag that is None was not given."""
+        """These settings with the command line's on top; a flag that is None was not given. Raises `Invalid` for one that cannot be."""
         given = {name: value for name, value in flags.items() if value is not None}
+        if not str(given.get("database_url", "x")).strip():  # a variable that was not set must not mean the default place
+            raise Invalid("the address of the database on the command line is empty; say one, or leave the option out", field="database")
         checked_flags = {name: checked(*_split(name), value, "the command line") for name, value in given.items()}
         return replace(self, **checked_flags, origin={**self.origin, **dict.fromkeys(given, "the command line")})
 

@@ -66,6 +66,47 @@ def test_a_wrong_name_of_a_backup_leaves_no_empty_store_behind(cli: Cli, tmp_pat
     assert not (tmp_path / "new.db").exists()
 
 
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("restore", "kept", "--to", ""), ("restore", "kept", "--replace", "--to", " "),
+        ("migrate", "--to", ""), ("migrate", "--from", "", "--to", "new"),
+        ("save", "chair", "The chair is red.", "--database", ""), ("backup", "again", "--database", ""), ("doctor", "--database", ""),
+    ],
+)  # fmt: skip
+def test_an_empty_address_is_not_that_of_the_default_place(cli: Cli, tmp_path: Path, command: tuple[str, ...]) -> None:
+    """It is what a variable leaves that was not set: a store that was meant for another place must not be written into this one."""
+    cli.ok("save", "lamp", "The lamp is green.")
+    cli.ok("backup", str(tmp_path / "kept"))
+    paths = {"kept": str(tmp_path / "kept"), "again": str(tmp_path / "again"), "new": f"sqlite://{tmp_path}/new.db"}
+    before = sorted(tmp_path.rglob("*.db"))
+    refused = cli(*(paths.get(word, word) for word in command), "--json")
+
+    assert (2, "database") == (refused.code, refused.error["field"])
+    assert before == sorted(tmp_path.rglob("*.db"))
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("restore", "{torn}", "--to", "{new}"), ("restore", "{kept}", "--to", "sqlite://{torn}"),
+        ("migrate", "--from", "sqlite://{torn}", "--to", "{new}"), ("migrate", "--from", "sqlite://{kept}", "--to", "sqlite://{torn}"),
+        ("list", "--database", "sqlite://{torn}"), ("backup", "{made}", "--database", "sqlite://{torn}"),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("cut", [False, True])
+def test_what_cannot_be_read_is_named(cli: Cli, tmp_path: Path, command: tuple[str, ...], cut: bool) -> None:
+    """Two files take part, and whoever reads the sentence must know which of them is damaged."""
+    cli.ok("save", "lamp", "The lamp is green.")
+    kept, torn = tmp_path / "kept", tmp_path / "torn"
+    cli.ok("backup", str(kept))
+    torn.write_bytes(kept.read_bytes()[:20_000] if cut else b"no database" * 1_000)
+    refused = cli(*(word.format(kept=kept, torn=torn, new=f"sqlite://{tmp_path}/new.db", made=tmp_path / "made") for word in command))
+
+    assert 0 != refused.code
+    assert str(torn) in refused.err
+
+
 @pytest.mark.parametrize("link", [False, True])
 def test_a_backup_is_not_put_back_into_itself(cli: Cli, tmp_path: Path, link: bool) -> None:
     """Under another name neither: the backup is never changed."""

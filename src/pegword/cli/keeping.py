@@ -104,8 +104,8 @@ def migrate(
     settings = load(config).with_flags(database_url=source)
     output.warn(settings.warnings, as_json=as_json)
     began = time.monotonic()
-    there = database_of(settings.database_url)
-    with opened_bare(there) as old, opened_bare(database_of(to), create=True) as new, progress_bar() as progress:
+    there, target = database_of(settings.database_url), database_of(settings.with_flags(database_url=to).database_url)
+    with opened_bare(there) as old, opened_bare(target, create=True) as new, progress_bar() as progress:
         if old.url == new.url:
             raise Conflict("--from and --to name the same database")
         moved = moving.move(old, new, Analyser(settings.memory_language), progress)

@@ -91,9 +91,13 @@ def restore(
 def require_backup(file: Path, target_url: str = "") -> None:
     """Raise unless *file* can be opened and holds a store: `Invalid`, `Damaged`, `NewerDatabase`; and `Conflict` when it is the target
     itself, which is a SQLite file under whatever name. For before a target is made, which a wrong name would leave behind empty."""
-    with closing(SqliteEngine(file, create=False, use=Use.FROZEN)) as engine:
-        if not schema_of(engine):
-            raise Invalid(f"{file} holds no store", field="file")
+    try:
+        with closing(SqliteEngine(file, create=False, use=Use.FROZEN)) as engine:
+            holds = schema_of(engine)
+    except Damaged as error:
+        raise Damaged(f"the backup {file} cannot be read: {error}; take another one") from error
+    if not holds:
+        raise Invalid(f"{file} holds no store", field="file")
     path = Path(target_url.removeprefix("sqlite://"))
     if target_url.startswith("sqlite://") and path.exists() and path.samefile(file):
         raise Conflict(f"{file} is the target itself; name another file, or another target")
