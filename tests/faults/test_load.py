@@ -5,7 +5,7 @@ import statistics
 import threading
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -135,6 +135,34 @@ def under_load(
 def test_a_server_under_load_serves_loses_nothing_and_does_not_grow(folder: Path, token: str) -> None:
     """No 5xx, no answer lost; memory, files and threads stay as many, the log stays short."""
     under_load(Tally(f"{CLIENTS} clients for {SECONDS} s"), SERVE, folder, token, SECONDS, CLIENTS).hold()
+
+
+def an_hour(memory: Callable[[float], float]) -> list[Sample]:
+    """Samples of a server whose memory, in MiB, is as *memory* says of each second."""
+    return [Sample(at_s, round(memory(at_s) * (1 << 20)), 60, 12, 4 << 20) for at_s in range(0, 3_601, 2)]
+
+
+def filling(at_s: float) -> float:
+    """As a server's memory is: caches fill for some minutes, pages come and go, and every half minute what is free is given back."""
+    return 65 + 35 * min(at_s / 900, 1.0) + at_s % 30 / 3
+
+
+@pytest.mark.parametrize(
+    ("memory", "wrong"),
+    [
+        (filling, ""),
+        (lambda at_s: filling(at_s) + at_s * 2 / 600, "the memory grows by 2.0 MiB in ten minutes"),
+        (lambda at_s: filling(at_s) + 8 * 260 * at_s / (1 << 20), "the memory grows by 1.2 MiB in ten minutes"),
+        (lambda at_s: filling(at_s) + 20 * (at_s > 2_400), "the memory grows by"),
+    ],
+    ids=["level", "two MiB in ten minutes", "eight bytes a request", "one step late"],
+)
+def test_an_hour_under_load_must_come_to_a_level_and_stay_there(memory: Callable[[float], float], wrong: str) -> None:
+    """What fills within the first third may fill. What a fault would add to that is seen, as small as it is."""
+    said = growth(Tally("an hour"), an_hour(memory))
+
+    assert (wrong != "") == bool(said)
+    assert all(text.startswith(wrong) for text in said)
 
 
 @pytest.mark.parametrize(
