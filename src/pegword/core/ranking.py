@@ -18,6 +18,7 @@ Company is worked out for the `CANDIDATES_MAX` best by own scores, added the sam
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -182,7 +183,7 @@ class _Table:
         if self.size > _SPARSE_MIN and messages * self.size > _SPARSE_FACTOR * len(postings.document):
             self._numbers, self.row = np.unique(postings.document, return_inverse=True)
             self.size = len(self._numbers)
-        _let_memory_be_kept(8 * self.size)
+        _let_memory_be_kept((8 * self.size).bit_length())
         self._idf_of = idf.take(postings.term)
         self._weight = _weights(postings, postings.count, postings.length, self._idf_of)
 
@@ -280,13 +281,16 @@ class _Company:
         return np.stack((bm25[self._candidates], share[self._candidates], mine, before, after, sitting, score))
 
 
-def _let_memory_be_kept(count: int) -> None:
-    """Make the C library keep memory for *count* numbers, which otherwise goes back to the system with each large array.
+@lru_cache(64)
+def _let_memory_be_kept(bits: int) -> None:
+    """Make the C library keep memory for as many numbers as so many bits can count, which otherwise goes back to the system with each large
+    array.
 
     To get it back page by page took more than half the time of a search among 100,000 memories. glibc keeps as much as it has
-    seen freed at once; so one array is asked for and freed, and never touched. Elsewhere this does nothing.
+    seen freed at once; so one array is asked for and freed, and never touched, once in a process: it would stretch the heap each time that
+    something small lies in its place by then. Elsewhere this does nothing.
     """
-    np.empty(min(count, _KEPT_MAX))
+    np.empty(min(1 << bits, _KEPT_MAX))
 
 
 def _together(owns: Sequence[Floats]) -> Floats:
