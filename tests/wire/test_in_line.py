@@ -213,3 +213,63 @@ def test_what_is_no_token_is_nobodys() -> None:
         recent.drop(Headers({}))
 
     assert [None, None] == [recent.get(with_token("a")), recent.get(Headers({}))]
+
+
+def changes(server: Site, client: httpx2.Client) -> list[tuple[str, str, dict[str, Any]]]:
+    """A change by each kind of route that makes one, each of which would be done."""
+    memory = save(client, "there")
+    session = client.post("/v1/api/sessions", json={}).json()["session_id"]
+    lines = {"content": b'{"name": "brought", "content": "c"}', "headers": {"Content-Type": "application/x-ndjson"}}
+    return [
+        ("POST", MEMORIES, {"json": {"name": "late", "content": "c"}}),
+        ("POST", MEMORIES, {"json": {"name": "once", "content": "c"}, "headers": {"Idempotency-Key": "k"}}),
+        ("PATCH", f"/v1/api/memory/{memory['memory_id']}", {"json": {"description": "d"}}),
+        ("POST", "/v1/api/tool", {"json": {"arguments": {"action": "save", "name": "by_tool", "content": "c"}}}),
+        ("POST", "/v1/api/sessions", {"json": {}}),
+        ("POST", f"/v1/api/sessions/{session}/events", {"json": {"kind": "correction"}}),
+        ("DELETE", f"/v1/api/sessions/{session}", {}),
+        ("POST", "/v1/api/shared", {"json": {"kind": "project", "title": "t"}}),
+        ("POST", "/v1/api/import", lines),
+        ("DELETE", f"{MEMORIES}/there", {}),
+    ]
+
+
+def left_undone(server: Site, monkeypatch: pytest.MonkeyPatch) -> set[int]:
+    """How changes are answered whose tokens are revoked when they were looked up and nothing was written."""
+    assert server.services is not None
+    access, admitted = server.services.access, App._admitted
+    whose: list[str] = []
+
+    def revoked(app: App, request: Any, route: Route, path: dict[str, str], on: Any = None) -> Any:
+        call = admitted(app, request, route, path, on)
+        while whose:
+            access.revoke_key(whose.pop())
+        return call
+
+    monkeypatch.setattr(App, "_admitted", revoked)
+    monkeypatch.setattr("pegword.http.app.LOOKED_UP_S", 0.0)
+    statuses = set()
+    for known in (False, True):
+        owner = server.client(server.token("alice", "approve"))
+        for method, path, more in changes(server, owner):
+            client = server.client(server.token("alice", "approve"))
+            if known:
+                save(client, "known")
+            whose.append(access.keys("alice")[-1].key_id)
+            statuses.add(client.request(method, path, **more).status_code)
+    return statuses
+
+
+def test_what_is_revoked_while_it_waits_changes_nothing(server: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its token was good when it was looked up; somebody else had the database, and revoked it, before it could write."""
+    assert {401} == left_undone(server, monkeypatch)
+    names = {memory["name"] for memory in server.client(server.token("alice")).get(MEMORIES).json()["memories"]}
+
+    assert {"there", "known"} == names
+
+
+def test_a_token_that_is_looked_up_but_once_is_noticed(server: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The planted fault: whoever was let in may write, however long they waited."""
+    monkeypatch.setattr(App, "_still_admitted", lambda *_: None)
+
+    assert 201 in left_undone(server, monkeypatch)

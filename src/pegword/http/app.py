@@ -10,6 +10,7 @@ import asyncio
 import errno
 import logging
 import secrets
+import time
 from collections.abc import Awaitable, Callable, MutableMapping
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -33,6 +34,7 @@ from pegword.http.routing import Answer, Call, Route, Table
 from pegword.http.spooling import Spool, spooled
 from pegword.http.threads import Line, Threads, Together
 from pegword.http.wire import body_of, one_header, query_of
+from pegword.services.access import Access
 from pegword.services.bundle import Services
 from pegword.services.once import Asked, Kept, asked, once
 from pegword.services.together import together
@@ -47,6 +49,7 @@ LONG_IN_WORK_MAX = 4
 EXPLAINERS_AT_ONCE_MAX = 4
 EXPLANATIONS_IN_WORK_MAX = 64
 WRITE_WAIT_S = 10.0  # in the line; then it is refused before it begins
+LOOKED_UP_S = 0.02  # so long a token that was looked up is good for a write; one that took longer is looked up again when it is done
 WRITES_IN_WORK_MAX = 256  # of `IN_WORK_MAX`, so that a line of writers never fills the server
 
 Scope = MutableMapping[str, Any]
@@ -80,7 +83,7 @@ def create_app(services: Services, settings: Settings, live: Callable[[], Settin
 @dataclass(slots=True)
 class _Request:
     """One request on its way through. *left_unread* says that its body, if any, still comes in; *is_long* that it holds one of the few
-    places for what is long. *spools* are closed when it is done."""
+    places for what is long. *spools* are closed when it is done. *admitted_at* is when its token was looked up, of the monotonic clock."""
 
     scope: Scope
     receive: Receive
@@ -88,6 +91,7 @@ class _Request:
     left_unread: bool = True
     is_long: bool = False
     spools: list[Spool] = field(default_factory=list)
+    admitted_at: float = 0.0
 
 
 class App:
@@ -235,11 +239,8 @@ class App:
         """The call of a caller who has the right that the route asks for. *on* are the services of those who stood in line for them, and
         were counted when they came."""
         settings, headers = self._live(), request.headers
-        try:
-            caller = caller_of((on or self._services).access, headers)
-        except Unauthenticated:
-            self._recent.drop(headers)
-            raise
+        request.admitted_at = time.monotonic()
+        caller = self._caller_of(request, (on or self._services).access)
         if route.may_wait:
             self._recent.put(headers, caller)
         if on is None:
@@ -253,11 +254,25 @@ class App:
             raise Invalid("If-Match and If-None-Match are not honoured here; leave them out", field="If-Match")
         return replace(call, expected_version=expected, once_key=one_header(headers, "Idempotency-Key"))
 
+    def _caller_of(self, request: _Request, access: Access) -> Caller:
+        try:
+            return caller_of(access, request.headers)
+        except Unauthenticated:
+            self._recent.drop(request.headers)
+            raise
+
+    def _still_admitted(self, request: _Request, access: Access) -> None:
+        """Raise `Unauthenticated` for a request whose token was revoked, or expired, while it waited."""
+        if time.monotonic() - request.admitted_at > LOOKED_UP_S:
+            self._caller_of(request, access)
+
     def _public(self, path: dict[str, str]) -> Call:
         return Call(self._services, self._settings, _NOBODY, path)
 
     def _run(self, request: _Request, route: Route, call: Call, body: bytearray | Spool | None = None) -> Reply:
         """Parse what the route takes, and let its handler answer."""
+        if route.may_write:
+            call = replace(call, services=call.services.while_allowed(partial(self._still_admitted, request)))
         arguments: list[object] = []
         spools: list[Spool] = []
         if isinstance(body, Spool):

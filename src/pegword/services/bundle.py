@@ -15,7 +15,9 @@ from pegword.services.sessions import Sessions
 from pegword.services.sharing import Sharing
 from pegword.services.transfer import Transfer
 from pegword.services.turns import Turns
-from pegword.store.engine import Engine
+from pegword.store.checked import Checked
+from pegword.store.engine import Engine, Tx
+from pegword.store.joined import Joined
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +43,14 @@ class Services:
     clock: Callable[[], int]
     keeper: Keeper
     on: Callable[[Engine, Keeper], "Services"]
+
+    def while_allowed(self, check: Callable[[Access], None]) -> "Services":
+        """The same services, whose changes are undone where *check* raises when they are done: it is given who may call as that is then."""
+
+        def checked(tx: Tx) -> None:
+            check(Access(Joined(self.engine, tx), clock=self.clock))
+
+        return self.on(Checked(self.engine, checked), self.keeper)
 
     def close(self) -> None:
         """Do what waits and close the database."""

@@ -23,7 +23,7 @@ from pegword.core.caller import (
     writable_words,
 )
 from pegword.core.echo import Echo, echo
-from pegword.core.errors import Damaged, Invalid, NotFound, PegwordError, Unavailable
+from pegword.core.errors import Damaged, Invalid, NotFound, PegwordError, Unauthenticated, Unavailable
 from pegword.core.memory import CONTENT_CHARS_MAX, DESCRIPTION_CHARS_MAX, Draft, Memory, checked_text
 from pegword.core.offered import offered
 from pegword.core.render import escaped
@@ -92,7 +92,8 @@ class MemoryTool:
     def call(self, caller: Caller, session: Session, arguments: object) -> ToolResult:
         """Do what *arguments* ask for: an object, or its JSON text.
 
-        Raises `Conflict` for a closed session, `Unavailable` for what may work later; anything else is an answer.
+        Raises `Conflict` for a closed session, `Unavailable` for what may work later, `Unauthenticated` where the credential was revoked
+        meanwhile; anything else is an answer.
         """
         who = acting(caller, session)
         who.require("read")
@@ -101,7 +102,7 @@ class MemoryTool:
         try:
             writes_global = self._services.memories.writing.writes_global(who)
             return self._done(_Call(self._services, caller, who, session, self._reader(who), writes_global), arguments)
-        except Unavailable:
+        except (Unavailable, Unauthenticated):
             raise
         except PegwordError as error:
             return failed(error)
