@@ -93,11 +93,13 @@ def test_numbers_far_apart_are_closed_up_without_a_change(memories: list[Held], 
 SEARCH_BYTES_MAX = 12 * 8 * _SPARSE_FACTOR * 4_000  # a dozen of the largest tables that are built for two terms of 2,000 memories each
 
 
-def peak_of(spread: int, messages: int) -> int:
-    """How many bytes a search among 2,000 memories takes at most, whose numbers lie so far apart."""
+def peak_of(spread: int, messages: int, *, first: bool = False) -> int:
+    """How many bytes a search among 2,000 memories takes at most, whose numbers lie so far apart; the *first* or a later one."""
     memories = [Held(d, d, {"a": 1, "b": 1}, 10) for d in range(2_000)]
     postings, said = postings_of(memories, ["a", "b"], spread), [[0, 1]] * messages
     rank(postings, 2, said, None)
+    if first:
+        ranking._let_memory_be_kept.cache_clear()
     tracemalloc.start()
     try:
         rank(postings, 2, said, None)
@@ -117,6 +119,11 @@ def test_tables_over_all_numbers_are_seen(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(ranking, "_SPARSE_FACTOR", 1_000)
 
     assert peak_of(400, 1) > SEARCH_BYTES_MAX
+
+
+def test_memory_for_large_tables_is_asked_for_once_in_a_process() -> None:
+    """At each search, it would stretch the heap."""
+    assert peak_of(16, 1, first=True) > 1.3 * peak_of(16, 1)
 
 
 def test_the_best_are_kept_exactly_when_more_match_than_are_looked_at() -> None:
