@@ -26,6 +26,7 @@ def without_hurry(patch: Callable[[object, str, object], object]) -> None:
     patch(postgres, "CONNECT_WAIT_S", int(PATIENCE_S))
     patch(postgres, "HEAL_WAIT_S", PATIENCE_S)
     patch(app, "WRITE_WAIT_S", PATIENCE_S)
+    patch(app, "LOOKED_UP_S", PATIENCE_S)  # nor is a token looked up once more because a write took long
     patch(health, "PROBE_WAIT_S", PATIENCE_S)
 
 

@@ -15,6 +15,7 @@ from pegword.core.errors import Unauthenticated
 from pegword.http import auth
 from pegword.http.app import READERS_AT_ONCE_MAX, App, create_app
 from pegword.http.auth import RECENT_MAX, RECENT_S, Recent
+from pegword.http.rates import Rates
 from pegword.http.routing import Route
 from pegword.services.access import Access
 from pegword.services.memories import Memories
@@ -23,8 +24,15 @@ from tests.patience import PATIENCE_S, until
 from tests.stored import held
 from tests.wire.conftest import Site, read_replies, save
 
+pytestmark = pytest.mark.usefixtures("unhurried")
 MEMORIES = "/v1/api/memories"
 ALICE = Caller("u1", "alice", "key:1", False, "write", "")
+
+
+@pytest.fixture
+def memorable(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A moment ago is as long as a test takes, however slow the machine."""
+    monkeypatch.setattr(auth, "RECENT_S", 10 * PATIENCE_S)
 
 
 def with_token(token: str) -> Headers:
@@ -73,6 +81,7 @@ def test_a_server_that_goes_by_what_it_remembers_is_noticed(server: Site, monkey
         check_that_what_is_revoked_writes_nothing(server, server.client(server.token("alice", "service")))
 
 
+@pytest.mark.usefixtures("memorable")
 def test_a_save_does_not_stand_behind_those_who_read(server: Site, alice: httpx2.Client, monkeypatch: pytest.MonkeyPatch) -> None:
     """However many read, and however long: who saved before saves again meanwhile. Who did not has to be looked up by a reader first."""
     assert server.services is not None
@@ -107,6 +116,7 @@ def test_a_save_does_not_stand_behind_those_who_read(server: Site, alice: httpx2
     assert (201, [], [201]) == (mine, too_early, late)
 
 
+@pytest.mark.usefixtures("memorable")
 def test_a_body_that_comes_later_does_not_stand_behind_those_who_read(
     server: Site, alice: httpx2.Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -135,6 +145,7 @@ def in_line_only(admitted: Callable[..., Any]) -> Callable[..., Any]:
     return only
 
 
+@pytest.mark.usefixtures("memorable")
 def test_who_is_unknown_does_not_stand_in_the_line_of_those_who_write(
     server: Site, database: Path | str, alice: httpx2.Client, nobody: httpx2.Client
 ) -> None:
@@ -142,7 +153,7 @@ def test_who_is_unknown_does_not_stand_in_the_line_of_those_who_write(
     assert server.services is not None
     reader, writer = server.client(server.token("charlie", "read")), server.client(server.token("alice"))
     settings = load(environment={"PEGWORD_SERVER__REQUESTS_PER_MINUTE": "2"})
-    server.app = create_app(server.services, settings)
+    server.app = create_app(server.services, settings, rates=Rates(lambda: 1_000.0))
     save(alice)
     save(writer)
     save(writer, "another")
@@ -161,10 +172,12 @@ def test_who_is_unknown_does_not_stand_in_the_line_of_those_who_write(
     assert [201] == answered
 
 
+@pytest.mark.usefixtures("memorable")
 def test_what_is_sent_by_somebody_known_is_counted_once(server: Site, alice: httpx2.Client) -> None:
     """Whether it can be done, is no JSON, or is not there: each takes one of a minute's worth."""
     assert server.services is not None
-    server.app = create_app(server.services, load(environment={"PEGWORD_SERVER__REQUESTS_PER_MINUTE": "7"}))
+    settings = load(environment={"PEGWORD_SERVER__REQUESTS_PER_MINUTE": "7"})
+    server.app = create_app(server.services, settings, rates=Rates(lambda: 1_000.0))  # of a minute that stands still
     said = [alice.post(MEMORIES, json={"name": f"n{number}", "content": "c"}).status_code for number in range(4)]
     said.append(alice.post(MEMORIES, content=b"{}", headers={"Content-Type": "text/plain"}).status_code)
     said.append(alice.post(MEMORIES, content=b"{", headers={"Content-Type": "application/json"}).status_code)

@@ -482,6 +482,7 @@ def test_what_fails_inside_and_is_caught_leaves_nothing_behind(services: Service
     assert ["kept"] == [m.name for m in services.memories.list(caller, reach(caller)).memories]
 
 
+@pytest.mark.usefixtures("unhurried")
 def test_a_key_costs_few_statements(statements: Statements, alice: httpx2.Client) -> None:
     """To claim it, to stand apart, to keep the answer and what it tells of; to answer again, two."""
     save(alice, "warm")
