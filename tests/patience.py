@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from pegword.http import app
-from pegword.services import health
+from pegword.services import health, housekeeping
 from pegword.store import postgres, sqlite_file
 
 PATIENCE_S = 120.0
@@ -28,6 +28,7 @@ def without_hurry(patch: Callable[[object, str, object], object]) -> None:
     patch(app, "WRITE_WAIT_S", PATIENCE_S)
     patch(app, "LOOKED_UP_S", PATIENCE_S)  # nor is a token looked up once more because a write took long
     patch(health, "PROBE_WAIT_S", PATIENCE_S)
+    patch(housekeeping, "JOIN_S", PATIENCE_S)
 
 
 def until(condition: Callable[[], bool], patience_s: float = PATIENCE_S) -> None:

@@ -93,6 +93,7 @@ def _break_off(services: Services, alice: Caller) -> None:
         services.removing.workstream(alice, "ws1", with_memories=True, progress=dies)
 
 
+@pytest.mark.usefixtures("unhurried")
 @pytest.mark.parametrize("by_itself", [False, True])
 def test_what_was_broken_off_goes_on(services: Services, alice: Caller, by_itself: bool) -> None:
     """With the same call again, or by itself when the next process starts."""
