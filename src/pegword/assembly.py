@@ -34,7 +34,7 @@ from pegword.services.writing import Writing
 from pegword.settings import Settings
 from pegword.store.copying import require_whole
 from pegword.store.engine import Engine
-from pegword.store.migrate import migrate
+from pegword.store.migrate import migrate, schema_of
 from pegword.store.sqlite import SqliteEngine
 from pegword.store.sqlite_file import Use
 
@@ -68,12 +68,21 @@ def open_services(
     with _named(database):
         engine = open_engine(database, create=create, notice=notice, seen=seen)
         try:
-            migrate(engine)
+            _bring_up(engine, create=create)
             require_whole(engine)
             return build_services(engine, settings, clock=clock, new_id=new_id, live=live)
         except BaseException:
             engine.close()
             raise
+
+
+def _bring_up(engine: Engine, *, create: bool) -> None:
+    """Bring what *engine* has to this program's schema. Unless a store is to be made, there must be one: `Invalid`."""
+    if not create and not isinstance(engine, SqliteEngine) and not schema_of(engine):  # a file without one was refused before
+        raise Invalid(
+            f"there is no store in {engine.url}; name the database that holds it, or make one there: pegword serve", field="database"
+        )
+    migrate(engine)
 
 
 @contextmanager
@@ -126,7 +135,7 @@ def opened_bare(database: Path | str, *, create: bool = False, notice: Callable[
     with _named(database):
         engine = open_engine(database, create=create, notice=notice)
         try:
-            migrate(engine)
+            _bring_up(engine, create=create)
         except BaseException:
             engine.close()
             raise

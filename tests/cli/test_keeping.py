@@ -1,9 +1,13 @@
 """Backup, restore and migrate as commands: what they say, and the exit code that whoever runs them by night sees."""
 
+import os
+from collections.abc import Iterator
 from pathlib import Path
 
+import psycopg
 import pytest
 
+from tests import postgres
 from tests.cli.conftest import Cli
 
 
@@ -202,3 +206,62 @@ def test_a_failed_export_leaves_no_file(cli: Cli, tmp_path: Path, monkeypatch: p
 
     assert 70 == cli("export", str(tmp_path / "e.jsonl")).code
     assert not (tmp_path / "e.jsonl").exists()
+
+
+@pytest.fixture
+def strange(postgres_server: str) -> Iterator[postgres.Database]:
+    """A PostgreSQL database that holds no store."""
+    database = postgres.Database(postgres_server, f"pegword_test_strange_{os.getpid()}", fill=False)
+    yield database
+    database.close()
+
+
+def tables(database: postgres.Database) -> list[str]:
+    with psycopg.connect(database.url) as connection:
+        return sorted(name for (name,) in connection.execute("SELECT tablename FROM pg_tables WHERE schemaname = 'public'"))
+
+
+LOOKING = [
+    ("list",),
+    ("search", "lamp"),
+    ("user", "list"),
+    ("backup", "{file}"),
+    ("migrate", "--from", "{there}", "--to", "{file}"),
+    ("reindex",),
+]
+
+
+@pytest.mark.parametrize("command", LOOKING, ids=lambda command: command[0])
+def test_a_database_without_a_store_does_not_answer_as_an_empty_one(
+    cli: Cli, tmp_path: Path, strange: postgres.Database, command: tuple[str, ...]
+) -> None:
+    """As an absent file does not: a backup of the wrong database would say every night that it was done."""
+    words = [word.format(file=tmp_path / "made", there=strange.url) for word in command]
+    words = [f"sqlite://{word}" if words[index - 1] == "--to" else word for index, word in enumerate(words)]
+    refused = cli(*words, *([] if "--from" in words else ["--database", strange.url]))
+
+    assert (2, True) == (refused.code, "there is no store in" in refused.err)
+    assert [] == tables(strange)
+    assert not (tmp_path / "made").exists()
+
+
+@pytest.mark.parametrize(
+    "theirs", ["CREATE TABLE users (id INT)", "CREATE TABLE schema_migrations (version TEXT)", "CREATE TYPE facts AS ENUM ('a')"]
+)
+def test_tables_of_another_program_are_no_fault_of_ours(cli: Cli, tmp_path: Path, strange: postgres.Database, theirs: str) -> None:
+    """One sentence says what it is, and theirs are all that is there afterwards."""
+    with psycopg.connect(strange.url) as connection:
+        connection.execute(theirs)
+    before = tables(strange)
+    cli.ok("save", "lamp", "The lamp is green.")
+    cli.ok("backup", str(tmp_path / "kept"))
+    commands = (
+        ("save", "chair", "The chair is red.", "--database", strange.url), ("restore", str(tmp_path / "kept"), "--to", strange.url),
+        ("migrate", "--to", strange.url),
+    )  # fmt: skip
+    refused = [cli(*command) for command in commands]
+
+    assert [2] * len(commands) == [answer.code for answer in refused]
+    assert all("holds tables of another program" in answer.err for answer in refused)
+    assert before == tables(strange)
+    assert 1 == cli("doctor", "--database", strange.url).code

@@ -13,7 +13,7 @@ import pytest
 from pegword.core.errors import Busy, Damaged, Invalid, NewerDatabase, ReadOnly
 from pegword.store import sqlite_file
 from pegword.store.filesystem import network_file_system
-from pegword.store.migrate import migrate, migrations
+from pegword.store.migrate import migrate, migrations, schema_of
 from pegword.store.sqlite import BATCH_MAX, SqliteEngine, SqliteTx
 from pegword.store.sqlite_file import Use, has_wal_race
 
@@ -165,8 +165,12 @@ def test_migrations_are_numbered_without_gaps() -> None:
     assert list(range(1, len(migrations()) + 1)) == [number for number, _, _ in migrations()]
 
 
-def test_a_migration_that_fails_leaves_nothing_behind(engine: SqliteEngine, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each migration is one transaction: the next start finds the old state and tries again."""
+@pytest.mark.parametrize("new", [False, True])
+def test_a_migration_that_fails_leaves_nothing_behind(engine: SqliteEngine, monkeypatch: pytest.MonkeyPatch, new: bool) -> None:
+    """All that are missing are one transaction: the next start finds the old state and tries again."""
+    if not new:
+        migrate(engine)
+    before = schema_of(engine)
     broken = [*migrations(), (migrations()[-1][0] + 1, "broken.sql", "CREATE TABLE half (x BIGINT); CREATE TABLE half (x BIGINT)")]
     monkeypatch.setattr("pegword.store.migrate.migrations", lambda: broken)
     with pytest.raises(apsw.SQLError):
@@ -174,7 +178,8 @@ def test_a_migration_that_fails_leaves_nothing_behind(engine: SqliteEngine, monk
 
     with engine.read() as tx:
         assert [] == tx.rows("SELECT name FROM sqlite_schema WHERE name = 'half'")
-        assert broken[-2][0] == tx.rows("SELECT max(number) FROM schema_migrations")[0][0]
+        assert (not new) == bool(tx.rows("SELECT name FROM sqlite_schema WHERE name = 'structured_memories'"))
+    assert before == schema_of(engine)
 
 
 @pytest.mark.parametrize(

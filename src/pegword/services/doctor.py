@@ -228,6 +228,8 @@ def _schema(engine: Engine) -> list[Finding]:
         return [Finding("schema", OK, "it is this program's")]
     if there > known:
         return [Finding("schema", ERROR, f"it is {there}, and this program knows {known}", "install the newer Pegword again")]
+    if not there:
+        return [Finding("schema", ERROR, "there is no store in it", "name the database that holds it, or make one there: pegword serve")]
     fix = "back it up by the Pegword that wrote it; the next other command, or start of the server, brings it up to date"
     return [Finding("schema", NOTE, f"it is {there}, and this program's is {known}", fix)]
 

@@ -1,10 +1,14 @@
-"""Bring a database to the schema of this program: numbered files, forward only, each in one transaction."""
+"""Bring a database to the schema of this program: numbered files, forward only, all that are missing in one transaction."""
 
+from collections.abc import Mapping, Sequence
 from functools import partial
 from importlib import resources
 
 from pegword.core.errors import NewerDatabase
 from pegword.store.engine import Engine, Tx
+
+_THERE_ALREADY = ("42P07", "42710")  # as PostgreSQL says that a table or another thing of that name is there
+_NO_SUCH_COLUMN = "42703"
 
 _HISTORY = "CREATE TABLE IF NOT EXISTS schema_migrations (number BIGINT NOT NULL PRIMARY KEY, name TEXT NOT NULL)"
 
@@ -17,11 +21,17 @@ def migrations() -> list[tuple[int, str, str]]:
 
 
 def migrate(engine: Engine) -> None:
-    """Apply what is missing. Raise `NewerDatabase` when the database knows more than this program."""
+    """Apply what is missing. Raise `NewerDatabase` when the database knows more than this program, or is another program's."""
     done = schema_of(engine)
-    for number, name, sql in migrations():
-        if number > done:
-            engine.write(partial(_apply, engine=engine, number=number, name=name, sql=sql))
+    missing = [migration for migration in migrations() if migration[0] > done]
+    if not missing:
+        return
+    try:
+        engine.write(partial(_apply_all, flavor=engine.flavor, missing=missing))
+    except Exception as error:
+        if _state_of(error) in _THERE_ALREADY:
+            raise _foreign(engine) from error
+        raise
 
 
 def schema_known() -> int:
@@ -40,29 +50,44 @@ def schema_of(engine: Engine) -> int:
 
 def schema_there(engine: Engine) -> int:
     """The number of the last migration that was applied to a database, known to this program or not; 0 for a new one."""
-    with engine.read() as tx:
-        return _done(tx)
+    try:
+        with engine.read() as tx:
+            return _done(tx)
+    except Exception as error:
+        if _state_of(error) == _NO_SUCH_COLUMN:  # many programs have a table of that name
+            raise _foreign(engine) from error
+        raise
+
+
+def _foreign(engine: Engine) -> NewerDatabase:
+    return NewerDatabase(f"{engine.url} holds tables of another program; name a database of its own, which may be empty")
+
+
+def _state_of(error: Exception) -> str:
+    """The SQLSTATE of what a driver raised, "" where it has none."""
+    return str(getattr(error, "sqlstate", None) or "")
 
 
 def _done(tx: Tx) -> int:
     try:
         return int(tx.rows("SELECT coalesce(max(number), 0) FROM schema_migrations")[0][0])
     except Exception as error:  # each engine has its own way to say that a table is absent
-        if "schema_migrations" in str(error):
+        if "schema_migrations" in str(error) and _state_of(error) != _NO_SUCH_COLUMN:
             return 0
         raise
 
 
-def _apply(tx: Tx, *, engine: Engine, number: int, name: str, sql: str) -> None:
+def _apply_all(tx: Tx, *, flavor: Mapping[str, str], missing: Sequence[tuple[int, str, str]]) -> None:
     tx.alone("schema")
     tx.run(_HISTORY)
-    if _done(tx) >= number:  # another process was first
-        return
-    for statement in _statements(sql):
-        for word, text in engine.flavor.items():
-            statement = statement.replace("{" + word + "}", text)
-        tx.run(statement)
-    tx.run("INSERT INTO schema_migrations (number, name) VALUES (?, ?)", (number, name))
+    done = _done(tx)  # another process may have been first
+    for number, name, sql in missing:
+        if number > done:
+            for statement in _statements(sql):
+                for word, text in flavor.items():
+                    statement = statement.replace("{" + word + "}", text)
+                tx.run(statement)
+            tx.run("INSERT INTO schema_migrations (number, name) VALUES (?, ?)", (number, name))
 
 
 def _statements(sql: str) -> list[str]:
