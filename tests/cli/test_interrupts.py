@@ -50,3 +50,37 @@ def test_a_signal_before_connections_are_taken_ends_in_good_order(cli: Cli, tmp_
     code, _, err = started_with(cli, tmp_path, "uvicorn.lifespan.off", sig, "serve", "--port", "0")
 
     assert (0, "pegword: stopped\n") == (code, err)
+
+
+# The signal comes when a file is about to be flushed: it is there, and not finished.
+FLUSHING = """\
+import os
+flush = os.fsync
+def interrupting(descriptor):
+    os.fsync = flush
+    os.kill(os.getpid(), {number})
+    return flush(descriptor)
+os.fsync = interrupting
+"""
+
+
+@pytest.mark.parametrize("sig", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize("arguments", [("export", "new.jsonl"), ("backup", "new.db"), ("restore", "kept.db", "--replace")])
+def test_what_is_told_to_end_leaves_no_half_made_file(cli: Cli, tmp_path: Path, arguments: tuple[str, ...], sig: signal.Signals) -> None:
+    """It is tidied up, and the process ends as the signal has it."""
+    cli.ok("save", "tea", "tea at four")
+    cli.ok("backup", str(tmp_path / "kept.db"))
+    (tmp_path / "start").mkdir()
+    (tmp_path / "start" / "sitecustomize.py").write_text(FLUSHING.format(number=int(sig)), encoding="utf-8")
+    words = [str(tmp_path / word) if "." in word else word for word in arguments]
+    before = names(tmp_path)
+    ended = cli.process(*words, PYTHONPATH=f"{tmp_path / 'start'}:{SOURCE}")
+
+    assert (130 if sig == signal.SIGINT else -sig, "") == (ended.code, ended.err)
+    assert before == names(tmp_path)
+    assert "tea at four" in cli.ok("show", "tea").out
+
+
+def names(folder: Path) -> list[str]:
+    """Every file below *folder*, but for those that SQLite keeps beside an open database."""
+    return sorted(str(path) for path in folder.rglob("*") if not path.name.endswith(("-wal", "-shm", ".pyc", "__pycache__")))

@@ -8,17 +8,37 @@ import os
 import signal
 import sys
 from collections.abc import Sequence
+from types import FrameType
 
 _INTERRUPTED, _PIPE_CLOSED = 130, 141  # `failing` has them too, but must be imported for them
+_ENDING = (signal.SIGTERM, signal.SIGHUP)
 
 
 def main() -> None:
-    """Run the command line of this process and end the process with its exit code."""
+    """Run the command line of this process and end the process with its exit code.
+
+    What SIGTERM or SIGHUP ends is tidied up as after Ctrl-C, so that no half-made file stays, and then ends by that signal; a second one
+    ends it at once.
+    """
+    told: list[int] = []
+
+    def interrupt(number: int, _: FrameType | None) -> None:
+        signal.signal(number, signal.SIG_DFL)
+        told.append(number)
+        raise KeyboardInterrupt
+
+    for ending in _ENDING:
+        if signal.getsignal(ending) is signal.SIG_DFL:  # what was told to go on by nohup goes on
+            signal.signal(ending, interrupt)
     try:
         code = run(sys.argv[1:])
     except KeyboardInterrupt:
         code = _INTERRUPTED
-    signal.signal(signal.SIGINT, signal.SIG_DFL)  # what is left is the interpreter's own end, which has no words for it
+    for ending in (signal.SIGINT, *_ENDING):  # what is left is the interpreter's own end, which has no words for it
+        if signal.getsignal(ending) is not signal.SIG_IGN:
+            signal.signal(ending, signal.SIG_DFL)
+    if told and code == _INTERRUPTED:
+        os.kill(os.getpid(), told[0])
     try:
         sys.stdout.flush()
     except OSError:
