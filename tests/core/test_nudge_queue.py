@@ -56,6 +56,14 @@ def test_a_test_of_validity_that_fails_makes_stale() -> None:
     assert 1 == len(drained(entered((), event()), ["tool"], fails).stale)
 
 
+def test_a_test_of_validity_may_look_at_the_queue_itself() -> None:
+    """Nothing is held while it is asked: a queue is a value, and no lock."""
+    queue = entered((), event("denial"), event("repeat"))
+    out = drained(queue, ["tool"], lambda e: e == drained(queue, ["tool"], always).taken[0])
+
+    assert ((queue[0],), (queue[1],)) == (out.taken, out.stale)
+
+
 def test_what_waits_elsewhere_is_not_asked_whether_it_is_valid() -> None:
     asked: list[Event] = []
     drained(entered((), event(channel="user")), ["tool"], lambda e: bool(asked.append(e)) or True)
