@@ -296,11 +296,48 @@ def test_of_the_connections_that_nobody_uses_one_keeps_what_it_read(engine: Sqli
     with ExitStack() as reading:
         for tx in [reading.enter_context(engine.read()) for _ in range(4)]:
             assert [(1_000_000,)] == tx.rows("SELECT sum(length(text)) FROM pages")
-    held = [connection.status(apsw.SQLITE_DBSTATUS_CACHE_USED)[0] for connection in engine._readers]
+    check_one_is_warm(engine)
+
+
+def check_one_is_warm(engine: SqliteEngine) -> None:
+    held = [connection.status(apsw.SQLITE_DBSTATUS_CACHE_USED)[0] for connection in (*engine._warm, *engine._cold)]
 
     assert 4 == len(held)
-    assert held[-1] > 1_000_000
-    assert max(held[:-1]) < 100_000
+    assert held[0] > 1_000_000
+    assert max(held[1:]) < 100_000
+
+
+def check_that_a_reader_after_the_other_finds_its_pages(engine: SqliteEngine) -> None:
+    test_of_the_connections_that_nobody_uses_one_keeps_what_it_read(engine)
+    read = []
+    for _ in range(3):
+        with engine.read() as tx:
+            tx.rows("SELECT sum(length(text)) FROM pages")
+            read.append(tx._connection.status(apsw.SQLITE_DBSTATUS_CACHE_MISS, True)[0])
+    with engine.read() as tx:
+        tx.rows("SELECT sum(length(text)) FROM pages")
+        read.append(tx._connection.status(apsw.SQLITE_DBSTATUS_CACHE_MISS)[0])
+
+    assert 0 == read[-1]
+    check_one_is_warm(engine)
+
+
+def test_a_reader_after_the_other_finds_its_pages(engine: SqliteEngine) -> None:
+    """However many connections lie beside: in turn, each would read all of it from the file again."""
+    check_that_a_reader_after_the_other_finds_its_pages(engine)
+
+
+def test_connections_that_take_turns_are_noticed(engine: SqliteEngine, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Planted: the one that comes back has to give its pages up, since others lie there."""
+
+    def put_back(engine: SqliteEngine, connection: apsw.Connection) -> None:
+        if engine._warm:
+            connection.pragma("shrink_memory")
+        engine._warm.appendleft(connection)
+
+    monkeypatch.setattr(SqliteEngine, "_put_back", put_back)
+    with pytest.raises(AssertionError):
+        check_that_a_reader_after_the_other_finds_its_pages(engine)
 
 
 def test_reads_go_on_while_another_process_holds_the_write_lock(engine: SqliteEngine) -> None:

@@ -125,7 +125,8 @@ class SqliteEngine:
         self.path = path
         self.url = f"sqlite://{path.absolute()}"
         self._seen = seen
-        self._readers: deque[apsw.Connection] = deque()
+        self._warm: deque[apsw.Connection] = deque()  # of the connections that nobody uses, the one that keeps the pages it read
+        self._cold: deque[apsw.Connection] = deque()  # and the others
         self._kept_tails = KeptTails()
         self._waiting: deque[_Job] = deque()
         self._line = threading.Lock()  # held for moments, around the line of those who wait and who leads them
@@ -149,10 +150,7 @@ class SqliteEngine:
         keep = not self._file.unchanging()  # of a file that is read as unchanging, nothing is kept: somebody may begin to change it
         if not single:
             self._file.check()
-        try:
-            connection = self._readers.pop()
-        except IndexError:
-            connection = self._file.connect(reading=True)
+        connection = self._idle() or self._file.connect(reading=True)
         try:
             with meaning(connection):
                 if not single:
@@ -239,18 +237,23 @@ class SqliteEngine:
         with suppress(apsw.Error):  # what a disk that fails keeps from being tidied up stands in the log, and is found there
             with self._writing:
                 self._writer.close()
-            while self._readers:
-                self._readers.pop().close()
+            while idle := self._idle():
+                idle.close()
+
+    def _idle(self) -> apsw.Connection | None:
+        """A connection that nobody uses, first the one that keeps its pages."""
+        with suppress(IndexError):
+            return (self._warm or self._cold).pop()
+        return None
 
     def _put_back(self, connection: apsw.Connection) -> None:
-        """Keep a connection that nobody uses now for the next reader. Of several, the one that lies on top is used most, and it alone keeps
-        the pages that it read: with those of all, a busy server would grow for hours."""
-        if not self._readers:
-            self._readers.append(connection)
-        elif len(self._readers) < READERS_KEPT_MAX:
+        """Keep a connection that nobody uses now, one with the pages it read: with those of all, a busy server would grow for hours."""
+        if not self._warm:
+            self._warm.append(connection)
+        elif len(self._cold) < READERS_KEPT_MAX - 1:
             with suppress(apsw.Error):
                 connection.pragma("shrink_memory")
-            self._readers.appendleft(connection)
+            self._cold.append(connection)
         else:
             connection.close()
 
