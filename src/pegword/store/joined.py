@@ -1,26 +1,23 @@
 """An engine whose reads and writes all take part in one transaction that is open already."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import TypeVar
 
+from pegword.store.around import Around
 from pegword.store.engine import Engine, Tx
 
 T = TypeVar("T")
 
 
-class Joined:
+class Joined(Around):
     """*engine* as it looks from inside of its write transaction *tx*: what is written is committed with that, and not before.
 
     Reads see what was written so far. For the thread that has the transaction, and for as long as that is open.
     """
 
     def __init__(self, engine: Engine, tx: Tx) -> None:
-        self.flavor = engine.flavor
-        self.url = engine.url
-        self.one_writer = engine.one_writer
-        self.in_process = engine.in_process
-        self._engine = engine
+        super().__init__(engine)
         self._tx = tx
         self.used = False  # whether the transaction was read or written through here
 
@@ -44,17 +41,6 @@ class Joined:
         self._tx.run("RELEASE SAVEPOINT joined")
         return result
 
-    def integrity(self, *, thorough: bool = True) -> list[str]:
-        """What the engine itself finds, outside of the transaction."""
-        return self._engine.integrity(thorough=thorough)
-
-    def about(self) -> Mapping[str, str]:
-        """What the engine says of itself."""
-        return self._engine.about()
-
     def checkpoint(self) -> bool:
         """False: that has to wait until the transaction has ended."""
         return False
-
-    def close(self) -> None:
-        """Nothing: whoever opened the engine closes it."""
