@@ -6,7 +6,6 @@ The bounds are made small here, so that a few requests fill what takes a server 
 import gc
 import http.client
 import json
-import shutil
 import sys
 import tracemalloc
 from collections.abc import Iterable, Iterator
@@ -28,7 +27,7 @@ from pegword.settings import load
 from pegword.store import sqlite
 from pegword.store.tails import KeptTails
 from tests.conftest import Clock
-from tests.faults.harness import quick_folder
+from tests.faults.conftest import folder as folder
 from tests.patience import PATIENCE_S
 from tests.wire.conftest import Site
 
@@ -118,13 +117,6 @@ def held_after(client: Client, numbers: Iterable[int]) -> int:
         gc.collect()
         counts.append(tracemalloc.get_traced_memory()[0])
     return min(counts)
-
-
-@pytest.fixture
-def folder(tmp_path: Path) -> Iterator[Path]:
-    made = quick_folder(tmp_path)
-    yield made
-    shutil.rmtree(made, ignore_errors=True)
 
 
 @pytest.fixture
